@@ -1,0 +1,54 @@
+/** Who answers for a failure (design.md, rules of the house). */
+export type Fault = 'agent' | 'infra' | 'input' | 'attestation';
+
+/**
+ * Every code this project can refuse, fail or abort with, and whose fault it is. The list is closed: a new
+ * way to fail gets a line here, a row in docs/codes.md (a test compares them) and a test that provokes it.
+ */
+export const CODES = {
+  // documents (spec/01)
+  json_not_canonical: 'input',
+  json_too_large: 'input',
+  json_too_deep: 'input',
+  json_duplicate_key: 'input',
+  json_malformed: 'input',
+  value_not_encodable: 'input',
+  f64be_invalid: 'input',
+  schema_invalid: 'input',
+  // plan (spec/01)
+  plan_signature_invalid: 'input',
+  signer_signature_invalid: 'input',
+  signer_outside_window: 'input',
+  plan_challenge_mismatch: 'input',
+  plan_expired: 'input',
+  plan_not_yet_valid: 'input',
+  plan_inconsistent: 'input',
+  // mechanism (spec/02)
+  mechanism_invalid: 'input',
+  mechanism_digest_mismatch: 'input',
+  track_unknown: 'input',
+  plan_contradicts_mechanism: 'input',
+  // command line
+  usage: 'input',
+} as const satisfies Record<string, Fault>;
+
+export type Code = keyof typeof CODES;
+
+/** The one error class: a closed code, the fault that follows from it, and a sentence for a person. */
+export class EvaluatorError extends Error {
+  readonly code: Code;
+  readonly fault: Fault;
+
+  /** @param message what was wrong, where, and what to do; never a secret. */
+  constructor(code: Code, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'EvaluatorError';
+    this.code = code;
+    this.fault = CODES[code];
+  }
+}
+
+/** True when `error` is an EvaluatorError, with that code if one is named. */
+export function isEvaluatorError(error: unknown, code?: Code): error is EvaluatorError {
+  return error instanceof EvaluatorError && (code === undefined || error.code === code);
+}

@@ -1,0 +1,52 @@
+import type { VerifierMode } from '../wire/plan.ts';
+import type { ImageSource } from '../wire/score-record.ts';
+
+/** task.toml as far as this project reads it (spec/05). Times in seconds, sizes in MiB, as in the file. */
+export interface TaskConfig {
+  verifier: { timeoutSec: number; env: Readonly<Record<string, string>>; mode: VerifierMode };
+  agent: { timeoutSec: number };
+  environment: {
+    buildTimeoutSec: number;
+    dockerImage: string | null;
+    cpus: number;
+    memoryMb: number;
+    storageMb: number;
+    gpus: number;
+    allowInternet: boolean;
+    env: Readonly<Record<string, string>>;
+    /** More capabilities from the closed list of spec/03. */
+    capAdd: readonly string[];
+  };
+}
+
+/** A file of a task: relative POSIX path below the task's folder. */
+export interface TaskFile {
+  path: string;
+  bytes: Buffer;
+  executable: boolean;
+}
+
+/** One task of an opened, digest-checked cache, as the trial needs it. */
+export interface CachedTask {
+  taskId: string;
+  taskDigest: string;
+  track: string;
+  config: TaskConfig;
+  instruction: Buffer;
+  image: string;
+  imageSource: ImageSource;
+  /** Proof that tests ran, and how many passed tests a reward of 1 needs; null = no proof known. */
+  evidence: { kind: 'ctrf' | 'none'; passed: number | null };
+  verifierMode: VerifierMode;
+  artifactPaths: readonly string[];
+}
+
+export interface TaskCache {
+  directory: string;
+  cacheDigest: string;
+  toolchainDigest: string | null;
+  task(taskId: string): CachedTask;
+  taskIds: readonly string[];
+  /** Files of tests/, digest-checked again on each read. */
+  tests(taskId: string): Promise<TaskFile[]>;
+}

@@ -1,0 +1,84 @@
+import { parseDocument } from 'yaml';
+import { z } from 'zod';
+import { EvaluatorError } from '../errors.ts';
+import { sha256Hex } from './digest.ts';
+import { int, parseSchema, positiveInt } from './scalars.ts';
+
+const MAX_YAML_BYTES = 256 * 1024;
+const version = z.string().regex(/^\d+(\.\d+){1,2}$/, 'must be a version like 25.0.3');
+
+const floorSchema = z.strictObject({
+  version,
+  /** What the floor answers: CVE ids. */
+  answers: z.array(z.string().regex(/^CVE-\d{4}-\d{4,}$/)),
+});
+
+export const trackRulesSchema = z.strictObject({
+  /** Reps per task, or `plan`: the plan says. */
+  r: z.union([z.literal('plan'), positiveInt.max(64)]),
+  policy: z.enum(['plan', 'vote', 'mean']).nullable(),
+  failed_reps: z.enum(['excluded', 'counted']),
+  min_completed: positiveInt,
+  /** `task`: the task's agent.timeout_sec (× cpus for CPU), unless the plan pins a budget. */
+  cpu_budget_ms: z.union([z.literal('task'), positiveInt]),
+  wall_budget_ms: z.union([z.literal('task'), positiveInt]),
+  pids: positiveInt,
+  metric: z.enum(['pass_rate', 'clamped_mcc', 'f2']),
+});
+export type TrackRules = z.infer<typeof trackRulesSchema>;
+
+export const mechanismSchema = z.strictObject({
+  schema_version: z.literal(1),
+  /** Floors of a ranked run, and of a local one. */
+  floors: z.strictObject({ engine: floorSchema, runc: floorSchema, local_api: version }),
+  /** How often a failing call is retried before an agent's exec (spec/02). */
+  max_start_retries: int.max(8),
+  reserve: z.strictObject({
+    /** Memory kept for the guest before packing. */
+    memory_mb: positiveInt,
+    disk_mb: positiveInt,
+    /** CPU weight of a trial container; the guest's own is the engine's default, 1024. */
+    trial_cpu_shares: positiveInt.min(2).max(1024),
+  }),
+  tracks: z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/), trackRulesSchema),
+});
+export type Mechanism = z.infer<typeof mechanismSchema>;
+
+/** A mechanism document with the digest of its exact bytes. */
+export interface PinnedMechanism {
+  mechanism: Mechanism;
+  digest: string;
+}
+
+/**
+ * Reads a mechanism document (spec/02): YAML without aliases, duplicate keys or unknown tags, ≤ 256 KiB.
+ * @throws mechanism_invalid, schema_invalid.
+ */
+export function parseMechanism(bytes: Uint8Array): PinnedMechanism {
+  if (bytes.byteLength > MAX_YAML_BYTES)
+    throw new EvaluatorError('mechanism_invalid', `mechanism: larger than ${MAX_YAML_BYTES} bytes`);
+  const doc = parseDocument(new TextDecoder('utf-8', { fatal: true }).decode(bytes), {
+    uniqueKeys: true,
+    strict: true,
+  });
+  const problem = doc.errors[0] ?? doc.warnings[0];
+  if (problem) throw new EvaluatorError('mechanism_invalid', `mechanism: ${problem.message}`);
+  let value: unknown;
+  try {
+    value = doc.toJS({ maxAliasCount: 0 });
+  } catch (cause) {
+    throw new EvaluatorError('mechanism_invalid', 'mechanism: aliases are not allowed', { cause });
+  }
+  return { mechanism: parseSchema(mechanismSchema, value, 'mechanism'), digest: sha256Hex(bytes) };
+}
+
+/** The rules of a track. @throws track_unknown: an unknown track is refused, never defaulted. */
+export function trackRules(mechanism: Mechanism, track: string): TrackRules {
+  const rules = Object.hasOwn(mechanism.tracks, track) ? mechanism.tracks[track] : undefined;
+  if (!rules)
+    throw new EvaluatorError(
+      'track_unknown',
+      `mechanism: no track "${track}"; known: ${Object.keys(mechanism.tracks).join(', ')}`,
+    );
+  return rules;
+}
