@@ -115,7 +115,10 @@ export interface Engine {
   remove(id: string): Promise<void>;
   /** Resolves with the exit code when the container's main process has ended. */
   waitExit(id: string, timeoutMs: number): Promise<number>;
-  exec(id: string, spec: ExecSpec): Promise<RunningExec>;
+  /** Creates an exec without starting it: may be retried, unlike `startExec` (spec/02). */
+  createExec(id: string, spec: ExecSpec): Promise<string>;
+  /** Starts it, stdin closed. A failure here may still have started the process. */
+  startExec(execId: string): Promise<RunningExec>;
   execState(execId: string): Promise<{ running: boolean; exitCode: number | null; pid: number }>;
   putArchive(id: string, path: string, tar: Readable | Buffer): Promise<void>;
   getArchive(id: string, path: string): Promise<Readable>;
