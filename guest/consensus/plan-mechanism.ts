@@ -1,0 +1,42 @@
+import { EvaluatorError } from '../errors.ts';
+import { type PinnedMechanism, type TrackRules, trackRules } from '../wire/mechanism.ts';
+import type { EvalPlan } from '../wire/plan.ts';
+import { METRIC_OF_KIND, trackKind } from './track-kind.ts';
+
+function contradiction(plan: EvalPlan, rules: TrackRules): string | null {
+  const metric = METRIC_OF_KIND[trackKind(plan.track)];
+  if (rules.metric !== metric) return `metric: the mechanism says ${rules.metric}, this track has ${metric}`;
+  if (rules.r !== 'plan' && rules.r !== plan.r)
+    return `r: the mechanism pins ${rules.r}, the plan says ${plan.r}`;
+  if (rules.policy !== 'plan' && rules.policy !== plan.policy) {
+    return `policy: the mechanism pins ${rules.policy}, the plan says ${plan.policy}`;
+  }
+  if (rules.policy === 'plan' && plan.policy === null) return 'policy: the plan must say vote or mean';
+  if (rules.min_completed > plan.r)
+    return `min_completed: ${rules.min_completed} reps of ${plan.r} cannot be`;
+  for (const { task_id, budgets } of plan.tasks) {
+    for (const key of ['cpu_budget_ms', 'wall_budget_ms'] as const) {
+      if (budgets && rules[key] !== 'task' && rules[key] !== budgets[key]) {
+        return `tasks ${task_id} ${key}: the mechanism pins ${rules[key]}, the plan says ${budgets[key]}`;
+      }
+    }
+  }
+  return null;
+}
+
+/**
+ * The plan names this mechanism and keeps to what it pins.
+ * @throws mechanism_digest_mismatch, track_unknown, plan_contradicts_mechanism.
+ */
+export function verifyPlanAgainstMechanism(plan: EvalPlan, pinned: PinnedMechanism): void {
+  if (plan.mechanism_digest !== pinned.digest) {
+    throw new EvaluatorError(
+      'mechanism_digest_mismatch',
+      `plan: mechanism_digest is ${plan.mechanism_digest}, this mechanism has ${pinned.digest}`,
+    );
+  }
+  const problem = contradiction(plan, trackRules(pinned.mechanism, plan.track));
+  if (problem !== null) {
+    throw new EvaluatorError('plan_contradicts_mechanism', `plan: track ${plan.track}: ${problem}`);
+  }
+}
