@@ -35,6 +35,8 @@ export interface CachedTask {
   instruction: Buffer;
   image: string;
   imageSource: ImageSource;
+  /** What the image was built on: `stand-in` where `evaluator base` made it. */
+  imageBase: 'registry' | 'stand-in';
   /** Proof that tests ran, and how many passed tests a reward of 1 needs; null = no proof known. */
   evidence: { kind: 'ctrf' | 'none'; passed: number | null };
   verifierMode: VerifierMode;
@@ -45,6 +47,8 @@ export interface TaskCache {
   directory: string;
   cacheDigest: string;
   toolchainDigest: string | null;
+  /** The digest-checked tar of the verifier toolchain; null when the cache has none. */
+  toolchainPath: string | null;
   task(taskId: string): CachedTask;
   taskIds: readonly string[];
   /** Files of tests/, digest-checked again on each read. */

@@ -1,0 +1,197 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { EvaluatorError } from '../errors.ts';
+import { sha256Hex } from '../wire/digest.ts';
+import { type FoundFile, hashFile, listFolder, readRegularFile } from './folder.ts';
+import { cacheDigest, type Manifest, type ManifestTask, parseManifest } from './manifest.ts';
+import { type FileDigest, isPublicFile, publicDigest, taskDigest } from './source-digest.ts';
+import { parseTaskToml } from './task-toml.ts';
+import type { CachedTask, TaskCache, TaskFile } from './types.ts';
+
+const SEALED_FOLDER = 'sealed';
+const TOOLCHAIN = 'toolchain.tar';
+
+interface CheckedTask {
+  task: CachedTask;
+  tests: readonly (FoundFile & FileDigest)[];
+}
+
+function isAbsent(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  return code === 'ENOENT' || code === 'ENOTDIR';
+}
+
+async function readManifest(directory: string): Promise<Manifest> {
+  let bytes: Buffer;
+  try {
+    bytes = await readRegularFile(directory, 'manifest.json');
+  } catch (cause) {
+    throw new EvaluatorError(
+      'cache_unreadable',
+      `${directory}: no readable manifest.json; make a cache with \`evaluator bake --from DIR --out DIR\``,
+      { cause },
+    );
+  }
+  return parseManifest(bytes);
+}
+
+async function verifyTopLevel(directory: string, manifest: Manifest): Promise<void> {
+  const expected = new Set(['manifest.json', ...manifest.tasks.map((task) => task.task_id)]);
+  if (manifest.toolchain_digest !== null) expected.add(TOOLCHAIN);
+  if (manifest.cache_id !== null) expected.add(SEALED_FOLDER);
+  for (const name of await readdir(directory)) {
+    if (!expected.has(name))
+      throw new EvaluatorError(
+        'cache_file_extra',
+        `${directory}: ${JSON.stringify(name)} is not in manifest.json`,
+      );
+  }
+}
+
+async function verifyToolchain(directory: string, manifest: Manifest): Promise<string | null> {
+  if (manifest.toolchain_digest === null) return null;
+  let found: string;
+  try {
+    found = await hashFile(directory, TOOLCHAIN);
+  } catch (cause) {
+    throw new EvaluatorError(
+      'cache_toolchain_missing',
+      `${directory}: ${TOOLCHAIN} cannot be read; bake again`,
+      { cause },
+    );
+  }
+  if (found !== manifest.toolchain_digest)
+    throw new EvaluatorError(
+      'cache_toolchain_changed',
+      `${directory}: ${TOOLCHAIN} is not the one of manifest.json`,
+    );
+  return join(directory, TOOLCHAIN);
+}
+
+function refuseFiles(entry: ManifestTask, files: readonly FileDigest[]): EvaluatorError {
+  const { task_id: name, file_count: expected } = entry;
+  if (files.length < expected)
+    return new EvaluatorError(
+      'cache_file_missing',
+      `task ${name}: ${files.length} files, ${expected} were baked`,
+    );
+  if (files.length > expected)
+    return new EvaluatorError(
+      'cache_file_extra',
+      `task ${name}: ${files.length} files, ${expected} were baked`,
+    );
+  const half = publicDigest(files) === entry.public_digest ? 'tests/' : 'the public files';
+  return new EvaluatorError('cache_file_changed', `task ${name}: ${half} differ from what was baked`);
+}
+
+async function verifySealed(directory: string, entry: ManifestTask): Promise<void> {
+  if (entry.sealed === null) return;
+  const path = `${SEALED_FOLDER}/${entry.task_id}.sealed`;
+  let found: string;
+  try {
+    found = await hashFile(directory, path);
+  } catch (cause) {
+    throw new EvaluatorError('cache_file_missing', `task ${entry.task_id}: ${path} cannot be read`, {
+      cause,
+    });
+  }
+  if (found !== entry.sealed.sha256)
+    throw new EvaluatorError(
+      'cache_file_changed',
+      `task ${entry.task_id}: ${path} differs from what was baked`,
+    );
+}
+
+async function checkTask(directory: string, entry: ManifestTask): Promise<CheckedTask> {
+  const name = entry.task_id;
+  const folder = join(directory, name);
+  let found: FoundFile[];
+  try {
+    found = await listFolder(folder, `task ${name}`);
+  } catch (cause) {
+    if (!isAbsent(cause)) throw cause;
+    throw new EvaluatorError('cache_task_missing', `task ${name}: no folder ${folder}`, { cause });
+  }
+  const files: (FoundFile & FileDigest)[] = [];
+  for (const file of found) {
+    const allowed = isPublicFile(file.path) || (entry.sealed === null && file.path.startsWith('tests/'));
+    if (!allowed)
+      throw new EvaluatorError('cache_file_extra', `task ${name}: ${file.path} has no place in a baked task`);
+    files.push({ ...file, sha256: await hashFile(folder, file.path) });
+  }
+  const half = entry.sealed === null ? taskDigest(files) === entry.task_digest : true;
+  if (!half || publicDigest(files) !== entry.public_digest) throw refuseFiles(entry, files);
+  await verifySealed(directory, entry);
+
+  const config = parseTaskToml(await readRegularFile(folder, 'task.toml'), `${name}/task.toml`);
+  return {
+    task: {
+      taskId: name,
+      taskDigest: entry.task_digest,
+      track: entry.track,
+      config,
+      instruction: await readRegularFile(folder, 'instruction.md'),
+      image: entry.image,
+      imageSource: entry.image_source,
+      imageBase: entry.base,
+      evidence: entry.evidence,
+      verifierMode: entry.verifier,
+      artifactPaths: entry.artifact_paths,
+    },
+    tests: files.filter((file) => file.path.startsWith('tests/')),
+  };
+}
+
+/** Reads tests/ once more: what was checked at the start may have changed since. */
+async function readTests(folder: string, name: string, tests: CheckedTask['tests']): Promise<TaskFile[]> {
+  const files: TaskFile[] = [];
+  for (const { path, executable, sha256 } of tests) {
+    let bytes: Buffer;
+    try {
+      bytes = await readRegularFile(folder, path);
+    } catch (cause) {
+      throw new EvaluatorError('cache_file_missing', `task ${name}: ${path} cannot be read any more`, {
+        cause,
+      });
+    }
+    if (sha256Hex(bytes) !== sha256)
+      throw new EvaluatorError(
+        'cache_file_changed',
+        `task ${name}: ${path} changed after the cache was opened`,
+      );
+    files.push({ path, bytes, executable });
+  }
+  return files;
+}
+
+/**
+ * Opens a baked cache after checking every file of it against the manifest: nothing missing, changed or extra,
+ * no link, no device (spec/05). Needs no key.
+ * @throws cache_unreadable, cache_task_missing, cache_file_missing, cache_file_extra, cache_file_changed,
+ * cache_toolchain_missing, cache_toolchain_changed, task_file_*, task_toml_invalid, json_*, schema_invalid.
+ */
+export async function openCache(directory: string): Promise<TaskCache> {
+  const manifest = await readManifest(directory);
+  await verifyTopLevel(directory, manifest);
+  const toolchainPath = await verifyToolchain(directory, manifest);
+  const checked = new Map<string, CheckedTask>();
+  for (const entry of manifest.tasks) checked.set(entry.task_id, await checkTask(directory, entry));
+
+  const lookUp = (taskId: string): CheckedTask => {
+    const found = checked.get(taskId);
+    if (found) return found;
+    throw new EvaluatorError(
+      'task_unknown',
+      `no task ${JSON.stringify(taskId.slice(0, 128))} in ${directory}`,
+    );
+  };
+  return {
+    directory,
+    cacheDigest: cacheDigest(manifest),
+    toolchainDigest: manifest.toolchain_digest,
+    toolchainPath,
+    taskIds: [...checked.keys()],
+    task: (taskId) => lookUp(taskId).task,
+    tests: (taskId) => readTests(join(directory, taskId), taskId, lookUp(taskId).tests),
+  };
+}
