@@ -98,6 +98,22 @@ export const CODES = {
   guest_agent_timeout: 'infra',
   guest_agent_error: 'infra',
   guest_agent_malformed: 'infra',
+  // engine (spec/03)
+  engine_unreachable: 'infra',
+  engine_timeout: 'infra',
+  engine_not_found: 'infra',
+  engine_conflict: 'infra',
+  engine_error: 'infra',
+  container_not_as_asked: 'infra',
+  cgroup_unreadable: 'infra',
+  archive_refused: 'agent',
+  archive_entry_invalid: 'input',
+  // toolchain (spec/03)
+  toolchain_unavailable: 'infra',
+  toolchain_invalid: 'input',
+  // baking tasks (spec/05)
+  base_unavailable: 'infra',
+  command_failed: 'infra',
   // command line
   usage: 'input',
 } as const satisfies Record<string, Fault>;
