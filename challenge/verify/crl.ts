@@ -1,0 +1,65 @@
+import 'reflect-metadata';
+import type { X509Certificate } from 'node:crypto';
+import {
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  X509Certificate as ParsedCertificate,
+  X509Crl,
+} from '@peculiar/x509';
+import { EvaluatorError } from '../../guest/errors.ts';
+
+function parseCrl(der: Buffer, what: string): X509Crl {
+  try {
+    const crl = new X509Crl(der);
+    // A critical extension narrows what a CRL speaks for (delta, indirect): such a CRL proves nothing here.
+    if (crl.extensions.some((extension) => extension.critical)) throw new Error('unknown critical extension');
+    return crl;
+  } catch (cause) {
+    throw new EvaluatorError('crl_malformed', `${what}: not a complete X.509 CRL`, { cause });
+  }
+}
+
+async function isIssuedBy(crl: X509Crl, issuer: ParsedCertificate): Promise<boolean> {
+  const usages = issuer.getExtension(KeyUsagesExtension)?.usages ?? 0;
+  if ((usages & KeyUsageFlags.cRLSign) === 0) return false;
+  const named = Buffer.from(crl.issuerName.toArrayBuffer());
+  if (!named.equals(Buffer.from(issuer.subjectName.toArrayBuffer()))) return false;
+  return crl.verify({ publicKey: issuer }).catch(() => false);
+}
+
+const serial = (hex: string): bigint => BigInt(`0x${hex}`);
+
+/**
+ * The CRL is its issuer's own, is current, and lists none of `subjects`. The library does none of this: a
+ * CRL of garbage passes there (spec/04).
+ * @param issuer a CA whose own chain was verified.
+ * @throws crl_malformed, crl_foreign, crl_not_yet_valid, crl_expired, certificate_revoked.
+ */
+export async function verifyNotRevoked(
+  der: Buffer,
+  issuer: X509Certificate,
+  subjects: readonly X509Certificate[],
+  nowMs: number,
+  what: string,
+): Promise<void> {
+  const crl = parseCrl(der, what);
+  if (!(await isIssuedBy(crl, new ParsedCertificate(issuer.raw)))) {
+    throw new EvaluatorError(
+      'crl_foreign',
+      `${what}: not issued by ${issuer.subject.replaceAll('\n', ', ')}`,
+    );
+  }
+  const nextUpdateMs = crl.nextUpdate?.getTime() ?? Number.NaN;
+  if (!(nowMs >= crl.thisUpdate.getTime())) {
+    throw new EvaluatorError('crl_not_yet_valid', `${what}: issued at ${crl.thisUpdate.toISOString()}`);
+  }
+  if (!(nowMs <= nextUpdateMs)) {
+    throw new EvaluatorError('crl_expired', `${what}: its next update is overdue`);
+  }
+  const revoked = new Set(crl.entries.map((entry) => serial(entry.serialNumber)));
+  for (const subject of subjects) {
+    if (revoked.has(serial(subject.serialNumber))) {
+      throw new EvaluatorError('certificate_revoked', `${what}: revokes certificate ${subject.serialNumber}`);
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import type { X509Certificate } from 'node:crypto';
+import { QuoteVerifier } from '@phala/dcap-qvl';
+import { isDebugTd, type TdxQuote } from '../../guest/attest/quote.ts';
+import { type Code, EvaluatorError } from '../../guest/errors.ts';
+import { NAMES, parseChain, verifyChain } from './certificates.ts';
+import { type Collateral, verifyCollateralWindow } from './collateral.ts';
+import { verifyNotRevoked } from './crl.ts';
+
+/** What the DCAP chain says about a platform once everything about it holds. */
+export interface DcapVerdict {
+  tcbStatus: string;
+  advisoryIds: readonly string[];
+}
+
+export interface DcapInput {
+  quote: TdxQuote;
+  quoteBytes: Buffer;
+  collateral: Collateral;
+  /** The one trusted root: Intel's, or a simulator's by an explicit choice of the caller. */
+  rootDer: Buffer;
+  /** Milliseconds since the epoch. */
+  nowMs: number;
+}
+
+/** Each message of the library that names a cause, and our code for it; any other is a bad signature. */
+const LIBRARY_CODES: readonly (readonly [RegExp, Code])[] = [
+  [/^Fmspc mismatch/, 'tcb_fmspc_mismatch'],
+  [/^No matching TCB level/, 'tcb_level_unmatched'],
+  [/^QE ISVSVN .* below/, 'tcb_level_unmatched'],
+  [/^TCB status is invalid/, 'tcb_revoked'],
+  [/^QE (?:MRSIGNER|ISVPRODID|MISCSELECT|ATTRIBUTES) mismatch/, 'qe_identity_mismatch'],
+  [/^Signature is invalid for tcb_info/, 'collateral_signature_invalid'],
+  [/^Signature is invalid for qe_identity/, 'collateral_signature_invalid'],
+  [/^Failed to decode (?:TcbInfo|QeIdentity)/, 'collateral_malformed'],
+  [/^Reserved bits in TD attributes/, 'td_attributes_invalid'],
+  [/^SEPT_VE_DISABLE/, 'td_attributes_invalid'],
+  [/^Invalid mr service td/, 'td_attributes_invalid'],
+];
+
+function libraryError(error: unknown, quote: TdxQuote): EvaluatorError {
+  const message = error instanceof Error ? error.message : String(error);
+  const debug: Code = isDebugTd(quote) ? 'td_debug_enabled' : 'qe_identity_mismatch';
+  const code = message.startsWith('Debug mode')
+    ? debug
+    : (LIBRARY_CODES.find(([pattern]) => pattern.test(message))?.[1] ?? 'quote_signature_invalid');
+  return new EvaluatorError(code, `quote: ${message}`, { cause: error });
+}
+
+interface Chains {
+  pck: readonly X509Certificate[];
+  pckCrlIssuer: readonly X509Certificate[];
+  tcbSigning: readonly X509Certificate[];
+  qeSigning: readonly X509Certificate[];
+}
+
+function verifyChains({ quote, collateral, rootDer, nowMs }: DcapInput): Chains {
+  const read = (pem: string, names: readonly (readonly string[])[], what: string) => {
+    const chain = parseChain(pem, names.length + 1, what);
+    verifyChain(chain, { rootDer, names, nowMs });
+    return chain;
+  };
+  return {
+    pck: read(quote.certChainPem, [NAMES.pck, NAMES.pckCa], "the quote's PCK chain"),
+    pckCrlIssuer: read(collateral.pck_crl_issuer_chain, [NAMES.pckCa], 'collateral: pck_crl_issuer_chain'),
+    tcbSigning: read(
+      collateral.tcb_info_issuer_chain,
+      [NAMES.tcbSigning],
+      'collateral: tcb_info_issuer_chain',
+    ),
+    qeSigning: read(
+      collateral.qe_identity_issuer_chain,
+      [NAMES.tcbSigning],
+      'collateral: qe_identity_issuer_chain',
+    ),
+  };
+}
+
+async function verifyRevocation(chains: Chains, { collateral, nowMs }: DcapInput): Promise<void> {
+  const [leaf, ca, root] = chains.pck;
+  const [crlIssuer] = chains.pckCrlIssuer;
+  const signers = [...chains.tcbSigning, ...chains.qeSigning];
+  if (!leaf || !ca || !root || !crlIssuer) throw new Error('a chain is shorter than it was read');
+  // The CRL must speak for the very CA that issued this PCK certificate (platform or processor).
+  if (crlIssuer.subject !== ca.subject || !crlIssuer.publicKey.equals(ca.publicKey)) {
+    throw new EvaluatorError(
+      'crl_foreign',
+      "collateral: pck_crl is of another CA than the quote's PCK chain",
+    );
+  }
+  const rootCrl = Buffer.from(collateral.root_ca_crl, 'hex');
+  const pckCrl = Buffer.from(collateral.pck_crl, 'hex');
+  await verifyNotRevoked(rootCrl, root, [root, ca, crlIssuer, ...signers], nowMs, 'collateral: root_ca_crl');
+  await verifyNotRevoked(pckCrl, ca, [leaf], nowMs, 'collateral: pck_crl');
+}
+
+function verifySeam(quote: TdxQuote): void {
+  if (!/^0+$/.test(quote.mrSignerSeam) || !/^0+$/.test(quote.seamAttributes)) {
+    throw new EvaluatorError('seam_signer_invalid', "quote: the TDX module is not Intel's (mrsigner_seam)");
+  }
+}
+
+/**
+ * Verifies a quote's signature chain up to `rootDer` with @phala/dcap-qvl and, before it, what that library
+ * leaves out: chains, CA flags, names, CRLs, dates, the time itself, the TDX module's signer (spec/04).
+ * The TCB status is returned, not judged.
+ * @throws clock_invalid and the codes of collateral, certificates, CRLs and quote listed in docs/verification.md.
+ */
+export async function verifyDcap(input: DcapInput): Promise<DcapVerdict> {
+  const { quote, quoteBytes, collateral, rootDer, nowMs } = input;
+  // NaN would pass every date comparison of the library.
+  if (!Number.isSafeInteger(nowMs) || nowMs <= 0) {
+    throw new EvaluatorError(
+      'clock_invalid',
+      'the time of verification must be whole milliseconds since 1970',
+    );
+  }
+  const chains = verifyChains(input);
+  verifyCollateralWindow(collateral, nowMs);
+  await verifyRevocation(chains, input);
+  verifySeam(quote);
+  try {
+    const report = new QuoteVerifier(rootDer).verify(quoteBytes, collateral, Math.floor(nowMs / 1000));
+    return { tcbStatus: report.status, advisoryIds: report.advisory_ids };
+  } catch (error) {
+    throw libraryError(error, quote);
+  }
+}
