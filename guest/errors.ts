@@ -140,8 +140,6 @@ export const CODES = {
   tcb_revoked: 'attestation',
   tcb_status_refused: 'attestation',
   td_attributes_invalid: 'attestation',
-  td_debug_enabled: 'attestation',
-  storage_fs_refused: 'attestation',
   measurement_not_allowed: 'attestation',
   key_provider_not_allowed: 'attestation',
   result_ids_mismatch: 'attestation',

@@ -1,0 +1,223 @@
+import type { IncomingMessage } from 'node:http';
+import { EvaluatorError, isEvaluatorError } from '../errors.ts';
+import { DEADLINES_MS } from './deadline.ts';
+import { type Dial, dialSocket, type Request } from './dial.ts';
+import * as answers from './docker-answers.ts';
+import { createBody, execBody } from './docker-create.ts';
+import { listOwned } from './docker-owned.ts';
+import { pullImage } from './docker-pull.ts';
+import { captureFrames } from './frames.ts';
+import { parsePathStat } from './path-stat.ts';
+import type { Engine, ExecSpec, RunningExec } from './port.ts';
+
+/** How much of the start, and of the end, of each output stream of an exec is kept. */
+const KEEP_OUTPUT_BYTES = 64 * 1024;
+
+type Options = Pick<Request, 'query' | 'body' | 'upload'>;
+type Call = keyof typeof DEADLINES_MS;
+
+/** The engine behind a unix socket. Connects on first use; see the port for what the calls throw. */
+export function connectDocker(socketPath: string): Engine {
+  const dial = dialSocket(socketPath);
+
+  function ask(call: Call, of: string, method: Request['method'], path: string, options: Options = {}) {
+    return dial.json({ subject: { call, of }, deadlineMs: DEADLINES_MS[call], method, path, ...options });
+  }
+
+  const inspectRaw = async (id: string) =>
+    answers.parseObject('inspect', await ask('inspect', id, 'GET', `${container(id)}/json`));
+
+  return {
+    async info() {
+      const [info, version] = await Promise.all([
+        ask('info', 'engine', 'GET', '/info'),
+        ask('info', 'engine', 'GET', '/version'),
+      ]);
+      return answers.parseInfo(info, version);
+    },
+
+    async image(ref) {
+      const raw = await orNull(ask('image', ref, 'GET', `/images/${imagePath(ref)}/json`));
+      return raw === null ? null : answers.parseImage(raw);
+    },
+
+    pull: (ref) => pullImage(dial, ref),
+
+    async create(spec) {
+      const raw = await dial.json({
+        subject: { call: 'create', of: spec.name, env: spec.env },
+        deadlineMs: DEADLINES_MS.create,
+        method: 'POST',
+        path: '/containers/create',
+        query: { name: spec.name },
+        body: createBody(spec),
+      });
+      return answers.parseId('create', raw);
+    },
+
+    inspectRaw,
+
+    async inspect(id) {
+      return answers.parseContainer(await inspectRaw(id));
+    },
+
+    async start(id) {
+      await ask('start', id, 'POST', `${container(id)}/start`);
+    },
+
+    async kill(id) {
+      await ask('kill', id, 'POST', `${container(id)}/kill`, { query: { signal: 'SIGKILL' } });
+    },
+
+    async remove(id) {
+      await orNull(ask('remove', id, 'DELETE', container(id), { query: { force: 'true', v: 'true' } }));
+    },
+
+    async waitExit(id, timeoutMs) {
+      const subject = { call: 'waitExit', of: id };
+      const path = `${container(id)}/wait`;
+      return answers.parseExit(await dial.json({ subject, deadlineMs: timeoutMs, method: 'POST', path }));
+    },
+
+    createExec: (id, spec) => createExec(dial, id, spec),
+
+    startExec: (execId) => startExec(dial, execId),
+
+    async execState(execId) {
+      return answers.parseExecState(await ask('execState', execId, 'GET', `/exec/${segment(execId)}/json`));
+    },
+
+    async putArchive(id, path, tar) {
+      await ask('putArchive', `${id}:${path}`, 'PUT', `${container(id)}/archive`, {
+        query: { path, noOverwriteDirNonDir: '1' },
+        upload: tar,
+      });
+    },
+
+    getArchive: (id, path) => archive('getArchive', 'GET', id, path),
+
+    async statPath(id, path) {
+      let answer: IncomingMessage;
+      try {
+        answer = await archive('statPath', 'HEAD', id, path);
+      } catch (error) {
+        if (!isEvaluatorError(error, 'engine_not_found')) throw error;
+        // A HEAD answer cannot say which was missing: the path, or the whole container.
+        await inspectRaw(id);
+        return null;
+      }
+      answer.resume();
+      return parsePathStat(answer.headers['x-docker-container-path-stat']);
+    },
+
+    async writableLayerBytes(id, timeoutMs) {
+      const raw = await dial.json({
+        subject: { call: 'writableLayerBytes', of: id },
+        deadlineMs: timeoutMs,
+        method: 'GET',
+        path: `${container(id)}/json`,
+        query: { size: 'true' },
+      });
+      return answers.parseLayerSize(raw);
+    },
+
+    async createVolume(name, labels) {
+      const body = { Name: name, Labels: labels };
+      await ask('createVolume', name, 'POST', '/volumes/create', { body });
+    },
+
+    async removeVolume(name) {
+      await ask('removeVolume', name, 'DELETE', `/volumes/${segment(name)}`);
+    },
+
+    async createNetwork(name, labels) {
+      const body = {
+        Name: name,
+        Driver: 'bridge',
+        CheckDuplicate: true,
+        Options: { 'com.docker.network.bridge.enable_icc': 'false' },
+        Labels: labels,
+      };
+      return answers.parseId(
+        'createNetwork',
+        await ask('createNetwork', name, 'POST', '/networks/create', { body }),
+      );
+    },
+
+    async disconnect(network, containerId) {
+      const body = { Container: containerId, Force: true };
+      await ask('disconnect', containerId, 'POST', `/networks/${segment(network)}/disconnect`, { body });
+    },
+
+    async removeNetwork(id) {
+      await ask('removeNetwork', id, 'DELETE', `/networks/${segment(id)}`);
+    },
+
+    async removeImage(id) {
+      await ask('removeImage', id, 'DELETE', `/images/${imagePath(id)}`, { query: { force: 'true' } });
+    },
+
+    listOwned: (label) => listOwned(dial, label),
+  };
+
+  function archive(call: 'getArchive' | 'statPath', method: 'GET' | 'HEAD', id: string, path: string) {
+    const subject = { call, of: `${id}:${path}` };
+    return dial.stream({
+      subject,
+      deadlineMs: DEADLINES_MS[call],
+      method,
+      path: `${container(id)}/archive`,
+      query: { path },
+    });
+  }
+}
+
+async function createExec(dial: Dial, id: string, spec: ExecSpec): Promise<string> {
+  const created = await dial.json({
+    subject: { call: 'createExec', of: id, env: spec.env },
+    deadlineMs: DEADLINES_MS.createExec,
+    method: 'POST',
+    path: `${container(id)}/exec`,
+    body: execBody(spec),
+  });
+  return answers.parseId('createExec', created);
+}
+
+async function startExec(dial: Dial, execId: string): Promise<RunningExec> {
+  const stream = await dial.stream({
+    subject: { call: 'startExec', of: execId },
+    deadlineMs: DEADLINES_MS.startExec,
+    method: 'POST',
+    path: `/exec/${segment(execId)}/start`,
+    body: { Detach: false, Tty: false },
+  });
+  const output = captureFrames(stream, KEEP_OUTPUT_BYTES);
+  // Nobody has to look at the output of an exec; its failure must not end the process.
+  output.catch(() => {});
+  return { id: execId, output, detach: () => void stream.destroy() };
+}
+
+async function orNull(answer: Promise<unknown>): Promise<unknown> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (isEvaluatorError(error, 'engine_not_found')) return null;
+    throw error;
+  }
+}
+
+function container(id: string): string {
+  return `/containers/${segment(id)}`;
+}
+
+function imagePath(ref: string): string {
+  return ref.split('/').map(segment).join('/');
+}
+
+/** An empty or dotted segment would be cleaned away by the engine's router and name something else. */
+function segment(text: string): string {
+  if (text === '' || text === '.' || text === '..') {
+    throw new EvaluatorError('engine_not_found', `'${text}' names nothing on the engine`);
+  }
+  return encodeURIComponent(text);
+}

@@ -1,0 +1,125 @@
+import { EvaluatorError } from '../errors.ts';
+import type { Captured } from './port.ts';
+
+const HEADER_BYTES = 8;
+
+/** Keeps the first `limit` bytes, the last `limit` of those after them, and counts all: constant memory. */
+export class BoundedCapture {
+  readonly #limit: number;
+  readonly #head: Buffer;
+  readonly #ring: Buffer;
+  #headLength = 0;
+  #afterHead = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+    this.#head = Buffer.alloc(limit);
+    this.#ring = Buffer.alloc(limit);
+  }
+
+  write(bytes: Buffer): void {
+    const toHead = Math.min(bytes.length, this.#limit - this.#headLength);
+    bytes.copy(this.#head, this.#headLength, 0, toHead);
+    this.#headLength += toHead;
+    const rest = bytes.length - toHead;
+    if (rest === 0) return;
+    const last = bytes.subarray(bytes.length - Math.min(rest, this.#limit));
+    const at = (this.#afterHead + rest - last.length) % this.#limit;
+    const untilWrap = last.copy(this.#ring, at);
+    last.copy(this.#ring, 0, untilWrap);
+    this.#afterHead += rest;
+  }
+
+  captured(): Captured {
+    const end = this.#afterHead % this.#limit;
+    const tail =
+      this.#afterHead <= this.#limit
+        ? Buffer.from(this.#ring.subarray(0, this.#afterHead))
+        : Buffer.concat([this.#ring.subarray(end), this.#ring.subarray(0, end)]);
+    return {
+      head: Buffer.from(this.#head.subarray(0, this.#headLength)),
+      tail,
+      totalBytes: this.#headLength + this.#afterHead,
+    };
+  }
+}
+
+/**
+ * Reads the engine's multiplexed stream (Tty off): frames of an 8-byte header (stream number, three zeros,
+ * big-endian length) and that many bytes. Chunk boundaries may lie anywhere, also inside a header. A frame
+ * torn off by the stream's end counts with the bytes that came.
+ */
+export class FrameReader {
+  readonly #stdout: BoundedCapture;
+  readonly #stderr: BoundedCapture;
+  readonly #header = Buffer.alloc(HEADER_BYTES);
+  #headerLength = 0;
+  #payloadLeft = 0;
+  #target: BoundedCapture;
+
+  /** @param keepBytes how many bytes of each stream's start, and as many of its end, are kept. */
+  constructor(keepBytes: number) {
+    this.#stdout = new BoundedCapture(keepBytes);
+    this.#stderr = new BoundedCapture(keepBytes);
+    this.#target = this.#stdout;
+  }
+
+  /** Takes the next chunk. Throws `engine_error` when what should be a frame header is none. */
+  write(chunk: Buffer): void {
+    let at = 0;
+    while (at < chunk.length) {
+      if (this.#payloadLeft > 0) {
+        const piece = chunk.subarray(at, at + this.#payloadLeft);
+        this.#target.write(piece);
+        this.#payloadLeft -= piece.length;
+        at += piece.length;
+      } else {
+        const copied = chunk.copy(this.#header, this.#headerLength, at);
+        this.#headerLength += copied;
+        at += copied;
+        if (this.#headerLength === HEADER_BYTES) this.#beginFrame();
+      }
+    }
+  }
+
+  captured(): { stdout: Captured; stderr: Captured } {
+    return { stdout: this.#stdout.captured(), stderr: this.#stderr.captured() };
+  }
+
+  #beginFrame(): void {
+    const stream = this.#header[0];
+    // 0 is echoed stdin, 3 the engine's own error text; 1 and 2 are what a process writes.
+    if (stream === undefined || stream > 3 || this.#header.readUIntBE(1, 3) !== 0) {
+      throw new EvaluatorError('engine_error', 'output stream: not a frame header; was a Tty asked for?');
+    }
+    this.#target = stream >= 2 ? this.#stderr : this.#stdout;
+    this.#payloadLeft = this.#header.readUInt32BE(4);
+    this.#headerLength = 0;
+  }
+}
+
+/**
+ * Reads `stream` to its end, always, so that a process that floods is never held up by us and `wait` never
+ * hangs; what does not parse is read and dropped, and then `engine_error` is thrown.
+ */
+export async function captureFrames(
+  stream: NodeJS.ReadableStream,
+  keepBytes: number,
+): Promise<{ stdout: Captured; stderr: Captured }> {
+  const reader = new FrameReader(keepBytes);
+  let broken: unknown;
+  try {
+    for await (const chunk of stream) {
+      if (broken !== undefined) continue;
+      try {
+        reader.write(chunk as Buffer);
+      } catch (error) {
+        broken = error;
+      }
+    }
+  } catch {
+    // A connection that breaks, or that we let go of, ends the capture like any end: it proves nothing.
+  }
+  if (broken !== undefined) throw broken;
+  return reader.captured();
+}
