@@ -5,7 +5,7 @@ import type { EvalPlan, PlanTask } from '../wire/plan.ts';
 import type { RepRecord, TaskRecord } from '../wire/score-record.ts';
 import { trackKind } from './track-kind.ts';
 
-/** Mean rewards of a ranked run leave the VM as multiples of 1/64 (spec/03). */
+/** Under policy mean a reward leaves the VM as a multiple of 1/64, under vote as 0 or 1 (spec/03). */
 const REWARD_STEPS = 64;
 
 const VALUE_KEY = {
@@ -48,11 +48,8 @@ export function verifyRep(
   }
   if (rep.value !== null && 'reward_f64be' in rep.value) {
     const reward = decodeF64be(rep.value.reward_f64be);
-    if (plan.ranked && !isPublishable(reward, plan)) {
-      refuse(
-        'record_value_not_publishable',
-        `reward ${reward} is finer than a ranked ${plan.policy} run emits`,
-      );
+    if (!isPublishable(reward, plan)) {
+      refuse('record_value_not_publishable', `reward ${reward} is finer than policy ${plan.policy} lets out`);
     }
   }
   if (!verifierFits(rep, ordered, plan)) {
