@@ -149,6 +149,32 @@ export const CODES = {
   scores_digest_mismatch: 'attestation',
   attested_measurement_mismatch: 'attestation',
   attested_report_data_mismatch: 'attestation',
+  // trial (spec/02, spec/03): the run ends without a RESULT
+  image_changed: 'infra',
+  holder_not_running: 'infra',
+  timer_late: 'infra',
+  engine_broken: 'infra',
+  container_interfered: 'infra',
+  verifier_broken: 'infra',
+  verifier_unserved: 'infra',
+  tools_volume_mismatch: 'infra',
+  run_aborted: 'infra',
+  // preflight
+  engine_below_floor: 'input',
+  image_missing: 'input',
+  image_unsupported: 'input',
+  task_too_large: 'input',
+  cache_digest_mismatch: 'input',
+  toolchain_digest_mismatch: 'input',
+  task_digest_mismatch: 'input',
+  artifact_hash_mismatch: 'input',
+  artifact_unavailable: 'infra',
+  run_token_mismatch: 'input',
+  sealed_cache_unsupported: 'input',
+  // emit
+  record_inconsistent: 'infra',
+  result_undelivered: 'infra',
+  result_refused: 'input',
   // command line
   usage: 'input',
 } as const satisfies Record<string, Fault>;

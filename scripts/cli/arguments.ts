@@ -1,0 +1,31 @@
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
+import { EvaluatorError } from '../../guest/errors.ts';
+
+/**
+ * Reads a verb's options: every name must be known, nothing may be left over.
+ * @param usage the verb's usage line, part of the message.
+ * @throws usage.
+ */
+export function parseOptions<const T extends ParseArgsOptionsConfig>(
+  argv: readonly string[],
+  options: T,
+  usage: string,
+) {
+  try {
+    return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message.split('. ')[0] : String(cause);
+    throw new EvaluatorError('usage', `${reason}\nusage: ${usage}`, { cause });
+  }
+}
+
+/** The value of an option that must be given. @throws usage. */
+export function required<T>(value: T | undefined, option: string, usage: string): T {
+  if (value !== undefined) return value;
+  throw new EvaluatorError('usage', `--${option} is missing\nusage: ${usage}`);
+}
+
+/** Names separated by commas, over every time the option was given. */
+export function nameList(values: readonly string[] | undefined): string[] {
+  return (values ?? []).flatMap((value) => value.split(',')).filter((name) => name !== '');
+}

@@ -1,0 +1,34 @@
+import { EvaluatorError } from '../../guest/errors.ts';
+import { makeBases } from '../tasks/base.ts';
+import { DEFAULT_ENGINE_SOCKET } from '../tasks/engine-images.ts';
+import { parseOptions, required } from './arguments.ts';
+
+const USAGE = 'evaluator base --for tasks [--engine SOCKET] [--json]';
+
+/**
+ * `evaluator base`: stand-in base images, where no registry answers.
+ * @returns the exit code.
+ * @throws usage, engine_unreachable, base_unavailable, command_failed.
+ */
+export async function base(argv: readonly string[]): Promise<number> {
+  const values = parseOptions(
+    argv,
+    {
+      for: { type: 'string' },
+      engine: { type: 'string', default: DEFAULT_ENGINE_SOCKET },
+      json: { type: 'boolean' },
+    },
+    USAGE,
+  );
+  if (required(values.for, 'for', USAGE) !== 'tasks')
+    throw new EvaluatorError('usage', `--for: only "tasks" is known\nusage: ${USAGE}`);
+  const bases = await makeBases({
+    engineSocket: values.engine,
+    onProgress: (message) => process.stderr.write(`${message}\n`),
+  });
+  if (values.json) process.stdout.write(`${JSON.stringify({ bases })}\n`);
+  else
+    for (const { action, tag, image } of bases)
+      process.stdout.write(`${action} ${tag} ${image.slice(7, 19)}\n`);
+  return 0;
+}

@@ -1,0 +1,143 @@
+import { access, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type Docker from 'dockerode';
+import { EvaluatorError } from '../../guest/errors.ts';
+import { connectEngine, inspectImage } from './engine-images.ts';
+import { runProgram } from './process.ts';
+import { followProgress } from './progress.ts';
+import { STAND_IN_LABEL, STAND_IN_VALUE, STAND_INS, type StandIn, SUITE_LABEL } from './stand-ins.ts';
+
+const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
+const LOCAL_CAS = '/usr/local/share/ca-certificates';
+
+/** What became of one name. */
+export interface BaseResult {
+  tag: string;
+  image: string;
+  action: 'kept' | 'made';
+}
+
+export interface BaseOptions {
+  engineSocket: string;
+  onProgress(message: string): void;
+}
+
+async function isOnPath(program: string): Promise<boolean> {
+  for (const directory of (process.env.PATH ?? '').split(delimiter)) {
+    const found = await access(join(directory, program)).then(
+      () => true,
+      () => false,
+    );
+    if (found) return true;
+  }
+  return false;
+}
+
+async function verifyPrerequisites(): Promise<void> {
+  if (process.getuid?.() !== 0)
+    throw new EvaluatorError('base_unavailable', 'making a base image needs root: run this as root (sudo)');
+  if (!(await isOnPath('mmdebstrap')))
+    throw new EvaluatorError(
+      'base_unavailable',
+      'making a base image needs mmdebstrap: apt-get install mmdebstrap',
+    );
+  await access(CA_BUNDLE).catch((cause) => {
+    throw new EvaluatorError(
+      'base_unavailable',
+      `making a base image needs ${CA_BUNDLE}: apt-get install ca-certificates`,
+      { cause },
+    );
+  });
+}
+
+/** mmdebstrap's hooks see the new root as $1. */
+function customizeHooks(): string[] {
+  return [
+    'ln -s python3 "$1/usr/bin/python"',
+    'rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED',
+    // Both: the bundle for now, the machine's own authorities for every later update-ca-certificates.
+    `if ls ${LOCAL_CAS}/*.crt >/dev/null 2>&1; then cp ${LOCAL_CAS}/*.crt "$1${LOCAL_CAS}/"; fi`,
+    `cp ${CA_BUNDLE} "$1${CA_BUNDLE}"`,
+    `printf '[global]\\ncert = ${CA_BUNDLE}\\n' > "$1/etc/pip.conf"`,
+  ].map((hook) => `--customize-hook=${hook}`);
+}
+
+function splitName(name: string): { repo: string; tag: string } {
+  const colon = name.lastIndexOf(':');
+  return { repo: name.slice(0, colon), tag: name.slice(colon + 1) };
+}
+
+async function importTar(docker: Docker, file: string, standIn: StandIn): Promise<string> {
+  const changes = [
+    `LABEL ${STAND_IN_LABEL}=${STAND_IN_VALUE}`,
+    `LABEL ${SUITE_LABEL}=${standIn.suite}`,
+    'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    'ENV LANG=C.UTF-8',
+    'CMD ["bash"]',
+  ];
+  const { repo, tag } = splitName(standIn.tags[0] ?? '');
+  const stream = (await docker.importImage(file, { repo, tag, changes })) as unknown as Readable;
+  const { error } = await followProgress(stream, () => {});
+  const image = error === null ? await inspectImage(docker, `${repo}:${tag}`) : null;
+  if (image === null)
+    throw new EvaluatorError(
+      'base_unavailable',
+      `${standIn.suite}: the engine took no image: ${error ?? 'no reason given'}`,
+    );
+  return image.id;
+}
+
+async function makeImage(docker: Docker, standIn: StandIn): Promise<string> {
+  await verifyPrerequisites();
+  const work = await mkdtemp(join(tmpdir(), 'evaluator-base-'));
+  try {
+    const file = join(work, 'root.tar');
+    const packages = `--include=${standIn.packages.join(',')}`;
+    await runProgram('mmdebstrap', ['--variant=minbase', packages, ...customizeHooks(), standIn.suite, file]);
+    return await importTar(docker, file, standIn);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** An image of the same suite made earlier, under whatever name. */
+async function findMade(docker: Docker, standIn: StandIn): Promise<string | null> {
+  const label = [`${STAND_IN_LABEL}=${STAND_IN_VALUE}`, `${SUITE_LABEL}=${standIn.suite}`];
+  const images = await docker.listImages({ filters: JSON.stringify({ label }) });
+  // Images built on a stand-in carry its labels too: only a base has no parent and a name of ours.
+  return images.find((image) => image.RepoTags?.some((tag) => standIn.tags.includes(tag)))?.Id ?? null;
+}
+
+/**
+ * Gives the engine images under the names that tasks use in FROM, made from Debian packages, for a machine that
+ * reaches no registry. Names that are there already are left alone.
+ * @throws engine_unreachable, base_unavailable, command_failed.
+ */
+export async function makeBases(options: BaseOptions): Promise<BaseResult[]> {
+  const docker = await connectEngine(options.engineSocket);
+  const results: BaseResult[] = [];
+  for (const standIn of STAND_INS) {
+    const present = new Map<string, string>();
+    for (const tag of standIn.tags) {
+      const image = await inspectImage(docker, tag);
+      if (image) present.set(tag, image.id);
+    }
+    const missing = standIn.tags.filter((tag) => !present.has(tag));
+    for (const [tag, image] of present) results.push({ tag, image, action: 'kept' });
+    if (missing.length === 0) continue;
+
+    let image = await findMade(docker, standIn);
+    if (image === null) {
+      options.onProgress(`making ${standIn.suite} for ${missing.join(', ')}`);
+      image = await makeImage(docker, { ...standIn, tags: missing });
+    }
+    for (const name of missing) {
+      const { repo, tag } = splitName(name);
+      await docker.getImage(image).tag({ repo, tag });
+      results.push({ tag: name, image, action: 'made' });
+    }
+  }
+  return results;
+}

@@ -1,0 +1,33 @@
+/** Marks an image of `evaluator base`, and by inheritance every image built on one. */
+export const STAND_IN_LABEL = 'io.cvm-evaluator.base';
+export const STAND_IN_VALUE = 'stand-in';
+export const SUITE_LABEL = 'io.cvm-evaluator.suite';
+
+/** A Debian suite that answers for the names tasks give in FROM, where no registry does. */
+export interface StandIn {
+  suite: 'bookworm' | 'trixie';
+  packages: readonly string[];
+  tags: readonly string[];
+}
+
+// A task built on bookworm needs bookworm: trixie's OpenSSL, for one, prints names in another form.
+// Every stand-in has python3, which the verifier's tools run on; only python:* promises pip and venv.
+export const STAND_INS: readonly StandIn[] = [
+  {
+    suite: 'bookworm',
+    packages: ['ca-certificates', 'python3', 'python3-pip', 'python3-venv'],
+    tags: ['3.10', '3.11', '3.12', '3.13', '3.14'].map((version) => `python:${version}-slim-bookworm`),
+  },
+  {
+    suite: 'trixie',
+    packages: ['ca-certificates', 'python3'],
+    tags: [
+      'ubuntu:24.04',
+      'debian:13',
+      'debian:13-slim',
+      'debian:13.0-slim',
+      'debian:trixie',
+      'debian:trixie-slim',
+    ],
+  },
+];
