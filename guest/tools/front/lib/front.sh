@@ -1,0 +1,121 @@
+# What the front's commands share. Read by each of them; busybox runs its own applets, never what PATH offers.
+FRONT=/opt/evaluator/front
+PYTHON_PACKAGES=/opt/evaluator/python
+# The second life begins with an empty /logs/verifier (spec/03), so neither file is the agent's.
+NOTES=/logs/verifier/.evaluator-front
+INSTALLED=/logs/verifier/.evaluator-installed
+WANTED=
+set -f
+
+# refuse CODE WHAT: notes what is not served and ends the command with 97 (docs/verifier-front.md).
+refuse() {
+  code=$1
+  shift
+  what=$(printf '%s' "$*" | tr -c '[:print:]' '?' | cut -c 1-200)
+  # Below pytest the caller may be the agent's own program, which a closed network would have refused as well.
+  if [ -z "$VERIFIER_FRONT_BELOW_PYTEST" ]; then
+    mkdir -p "${NOTES%/*}"
+    printf '%s %s\n' "$code" "$what" >>"$NOTES"
+  fi
+  printf 'verifier front: %s: %s\n' "$code" "$what" >&2
+  exit 97
+}
+
+# image_command NAME: the image's own command of that name, looked up after the front.
+image_command() {
+  ifs=$IFS
+  IFS=:
+  for folder in $PATH; do
+    if [ "$folder" != "$FRONT" ] && [ -f "$folder/$1" ] && [ -x "$folder/$1" ]; then
+      IFS=$ifs
+      printf '%s\n' "$folder/$1"
+      return 0
+    fi
+  done
+  IFS=$ifs
+  return 1
+}
+
+image_python() {
+  image_command python3 || image_command python || refuse front_no_python "this image has no python3"
+}
+
+# pass_through NAME ARGUMENTS...: becomes the image's own command.
+pass_through() {
+  name=$1
+  shift
+  command=$(image_command "$name") || refuse front_unserved_command "$name: this image has none"
+  exec "$command" "$@"
+}
+
+# package_line NAME VERSION: the line of packages.txt that serves it; an empty version takes the first.
+package_line() {
+  awk -v name="$1" -v version="$2" '
+    version != "" && $1 == name "==" version { print; exit }
+    version == "" && index($1, name "==") == 1 { print; exit }
+  ' "$FRONT/lib/packages.txt"
+}
+
+# want SPEC: adds name, name==version or name@version to WANTED; a later version of a name replaces an earlier.
+want() {
+  version=
+  case $1 in
+    *==*) version=${1#*==} ;;
+    *@*) version=${1#*@} ;;
+  esac
+  name=${1%%[=@]*}
+  case "$name$version" in
+    '' | *[!A-Za-z0-9._+-]*) refuse front_unserved_package "$1" ;;
+  esac
+  name=$(printf '%s' "$name" | tr 'A-Z_.' 'a-z--' | tr -s -)
+  line=$(package_line "$name" "$version")
+  [ -n "$line" ] || refuse front_unserved_package "$1"
+  kept=
+  for one in $WANTED; do
+    [ "${one%%==*}" = "$name" ] || kept="$kept $one"
+  done
+  WANTED="$kept ${line%% *}"
+}
+
+# want_installed: adds what pip or uv installed earlier in this verification.
+want_installed() {
+  if [ -f "$INSTALLED" ]; then
+    while read -r one; do want "$one"; done <"$INSTALLED"
+  fi
+}
+
+# remember_installed: keeps WANTED for the commands that follow.
+remember_installed() {
+  printf '%s\n' $WANTED >>"$INSTALLED"
+  printf 'verifier front: installed%s\n' "$WANTED"
+}
+
+# run_pytest WHERE ARGUMENTS...: the image's python3 runs the pytest of the tools volume. WHERE: "isolated" sees
+# the wanted packages and the standard library; "image" also what the image's Python has installed.
+run_pytest() {
+  where=$1
+  shift
+  python=$(image_python) || exit 97
+  folders=
+  for one in $WANTED; do
+    for key in $(package_line "${one%%==*}" "${one#*==}"); do
+      folders="$folders:$PYTHON_PACKAGES/${key%%==*}-${key#*==}"
+    done
+  done
+  export VERIFIER_FRONT_BELOW_PYTEST=1
+  # -I -S: no PYTHON* variable, no user site, no .pth, no sitecustomize before our own first line.
+  exec "$python" -I -S -B "$FRONT/lib/run_pytest.py" "$where" "${folders#:}" "$@"
+}
+
+# want_list A,B: uv takes several in one word.
+want_list() {
+  for spec in $(printf '%s' "$1" | tr , ' '); do want "$spec"; done
+}
+
+# want_default NAME: any version of it, unless one was asked for.
+want_default() {
+  for one in $WANTED; do
+    [ "${one%%==*}" != "$1" ] || return 0
+  done
+  want "$1"
+}
