@@ -39,7 +39,7 @@ const LIBRARY_CODES: readonly (readonly [RegExp, Code])[] = [
 
 function libraryError(error: unknown, quote: TdxQuote): EvaluatorError {
   const message = error instanceof Error ? error.message : String(error);
-  const debug: Code = isDebugTd(quote) ? 'td_debug_enabled' : 'qe_identity_mismatch';
+  const debug: Code = isDebugTd(quote) ? 'td_debug' : 'qe_identity_mismatch';
   const code = message.startsWith('Debug mode')
     ? debug
     : (LIBRARY_CODES.find(([pattern]) => pattern.test(message))?.[1] ?? 'quote_signature_invalid');

@@ -72,7 +72,7 @@ function verifyTcbStatus({ tcbStatus, advisoryIds }: DcapVerdict, accepted: Read
 
 function verifyNotDebug(quote: TdxQuote): void {
   if (isDebugTd(quote)) {
-    throw new EvaluatorError('td_debug_enabled', 'quote: a debug TD, its memory is open to its host');
+    throw new EvaluatorError('td_debug', 'quote: a debug TD, its memory is open to its host');
   }
 }
 
@@ -81,7 +81,7 @@ function verifyRegisters(quote: TdxQuote, eventLog: readonly WireEvent[]): Runti
   const claims = readRuntimeClaims(eventLog);
   verifyMrConfigId(quote, claims.composeHash);
   if (claims.storageFs !== 'ext4') {
-    throw new EvaluatorError('storage_fs_refused', `event log: storage-fs is ${claims.storageFs}, not ext4`);
+    throw new EvaluatorError('storage_fs_not_ext4', `event log: storage-fs is ${claims.storageFs}, not ext4`);
   }
   return claims;
 }
@@ -122,7 +122,7 @@ export async function checkEvidence(
     verifyDcap({ quote, quoteBytes, collateral: parseCollateral(input.collateral), rootDer, nowMs }),
   );
   await check('tcb_status', 'tcb_status_refused', () => verifyTcbStatus(tcb, input.acceptedTcb));
-  await check('td_debug', 'td_debug_enabled', () => verifyNotDebug(quote));
+  await check('td_debug', 'td_debug', () => verifyNotDebug(quote));
   const claims = await check('registers', 'event_log_invalid', () => verifyRegisters(quote, eventLog));
   const measurement = measurementOf(quote, claims);
   const { keyProvider } = claims;
