@@ -20,6 +20,7 @@ export function connectionError(subject: Subject, error: unknown): EvaluatorErro
 
 /** The EvaluatorError for what docker-modem reports: a status that is no success, or no connection. */
 export function answerError(subject: Subject, error: unknown): EvaluatorError {
+  if (error instanceof EvaluatorError) return error; // of the stream that was to be sent
   const status = property(error, 'statusCode');
   if (typeof status !== 'number') {
     const errno = property(error, 'code');
