@@ -1,0 +1,61 @@
+# Main process of a trial container (spec/03):   busybox sh entry.sh hold COMMITMENT
+# and, as an exec in a `live` one:               busybox sh entry.sh live COMMITMENT
+# COMMITMENT is the SHA-256 of a random top-level path that nobody in the container knows until the tests
+# are uploaded below it, so no agent can plant a directory that starts a second life.
+B=/opt/evaluator/busybox
+MODE=$1
+COMMITMENT=$2
+
+hold() {
+  trap '' HUP INT QUIT TERM USR1 USR2 ALRM PIPE
+  # A fork that fails (pids limit) ends this shell; the trap turns it into a sleep without a fork.
+  trap 'exec $B sleep 2147483647' EXIT
+  while :; do
+    $B sleep 2147483647 &
+    wait
+  done
+}
+
+find_tests() {
+  for d in /.evaluator-*; do
+    [ -d "$d" ] && [ ! -L "$d" ] || continue
+    sum=$(printf %s "$d" | $B sha256sum)
+    if [ "${sum%% *}" = "$COMMITMENT" ]; then
+      DIR=$d
+      return 0
+    fi
+  done
+  return 1
+}
+
+fresh_logs() {
+  if [ -L /logs ] || [ ! -d /logs ]; then
+    $B rm -rf /logs
+    $B mkdir /logs
+  fi
+  $B rm -rf /logs/verifier
+  $B mkdir /logs/verifier
+  $B chmod 0755 /logs /logs/verifier
+}
+
+verify() {
+  $B rm -rf /tests /etc/ld.so.preload
+  fresh_logs
+  . "$DIR/env" || exit 101
+  $B mv "$DIR/tests" /tests || exit 101
+  $B rm -rf "$DIR"
+  cd "$EVALUATOR_WORKDIR" || exit 102
+  unset EVALUATOR_WORKDIR
+  PATH=/opt/evaluator/front:$PATH
+  export PATH
+  /tests/test.sh </dev/null >/logs/verifier/test-output.txt 2>&1
+  # 100: test.sh was run and has ended, whatever it returned. Anything else is not a verification.
+  exit 100
+}
+
+if find_tests; then
+  verify
+elif [ "$MODE" = hold ]; then
+  hold
+fi
+exit 103

@@ -1,0 +1,110 @@
+import { type AgentLife, createAgentExec, killSandbox, runAgent } from '../../trial/agent-life.ts';
+import { LAYER_SIZE_DEADLINE_MS } from '../../trial/disk-watch.ts';
+import { chargedTo, RepFailed, withStartRetries } from '../../trial/faults.ts';
+import type { Reading } from '../../trial/judge.ts';
+import { createSandbox, firstLifeTar, type Sandbox, startHolder } from '../../trial/sandbox.ts';
+import type { TrialAgent, TrialContext, TrialTask } from '../../trial/session.ts';
+import type { FailureCode, RepRecord } from '../../wire/score-record.ts';
+import { Phases } from './phases.ts';
+
+/** A rep whose agent is dead: failed, or waiting in its stopped container for the task's tests. */
+export interface FirstLife {
+  rep: number;
+  sandbox: Sandbox;
+  reading: Reading;
+  failure: FailureCode | null;
+  output: AgentLife['output'];
+  startedMs: number;
+  startRetries: number;
+  phases: Phases;
+}
+
+interface Ready {
+  sandbox: Sandbox;
+  execId: string;
+}
+
+/** Everything before the agent's exec: undone when it fails, so that it can be made again. */
+async function prepare(
+  context: TrialContext,
+  task: TrialTask,
+  agent: TrialAgent,
+  rep: number,
+  phases: Phases,
+): Promise<Ready> {
+  const created = await phases.time('create', () =>
+    createSandbox(context, task, `${task.taskId}#${rep}`, 'trial'),
+  );
+  try {
+    await phases.time('upload', () =>
+      context.engine.putArchive(created.containerId, '/', firstLifeTar(task, agent)),
+    );
+    const sandbox = await phases.time('start', () => startHolder(context, created, task));
+    const execId = await phases.time('exec', () => createAgentExec(context, sandbox, task, agent));
+    return { sandbox, execId };
+  } catch (error) {
+    // What cannot be removed now is left to the sweep; the first failure is the one that counts.
+    await context.engine.remove(created.containerId).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** The writable layer within storage_mb, or `disk_limit`; a size that cannot be read in time is too much. */
+async function verifyDisk(context: TrialContext, sandbox: Sandbox, task: TrialTask): Promise<void> {
+  const bytes = await chargedTo(context, sandbox, task, 'disk_limit', () =>
+    context.engine.writableLayerBytes(sandbox.containerId, LAYER_SIZE_DEADLINE_MS),
+  );
+  if (bytes > task.limits.storage_bytes) throw new RepFailed('disk_limit');
+}
+
+/**
+ * One repetition's first life: container, upload, agent, budgets, kill. The agent is started at most once,
+ * whatever fails. `runStartMs`: the run's start on the context's clock.
+ */
+export async function runFirstLife(
+  context: TrialContext,
+  task: TrialTask,
+  agent: TrialAgent,
+  rep: number,
+  runStartMs: number,
+): Promise<FirstLife> {
+  const phases = new Phases(context.clock);
+  const { value: ready, retries } = await withStartRetries(context, () =>
+    prepare(context, task, agent, rep, phases),
+  );
+  const startedMs = Math.round(context.clock.monotonicMs() - runStartMs);
+  const life = await phases.time('agent', () => runAgent(context, ready.sandbox, task, ready.execId));
+  const first: FirstLife = { rep, ...ready, ...life, startedMs, startRetries: retries, phases };
+  try {
+    // The services of a live task go on until its tests have ended; a failed rep has none.
+    const live = task.verifier.mode === 'live' && life.failure === null;
+    if (life.running && !live) await phases.time('kill', () => killSandbox(context, ready.sandbox, task));
+    if (life.failure === null) await phases.time('size', () => verifyDisk(context, ready.sandbox, task));
+    return first;
+  } catch (error) {
+    if (!(error instanceof RepFailed)) throw error;
+    return { ...first, failure: first.failure ?? error.failure };
+  }
+}
+
+/** What the record says of a rep. `reward`: what is published of it, null when it failed. */
+export function repRecord(first: FirstLife, task: TrialTask, reward: string | null): RepRecord {
+  const { reading, failure, sandbox } = first;
+  return {
+    rep: first.rep,
+    outcome: failure === null ? 'completed' : 'failed',
+    value: failure === null && reward !== null ? { reward_f64be: reward } : null,
+    failure,
+    started_ms: first.startedMs,
+    wall_ms: reading.wallMs,
+    cpu_ms: reading.cpuMs,
+    memory_peak_bytes: reading.memoryPeakBytes,
+    oom_kills: reading.oomKills,
+    throttled_ms: reading.throttledMs,
+    image_id: task.image.id,
+    container_id: sandbox.containerId,
+    probe_sha256: null,
+    verifier_mode: failure === null ? task.verifier.mode : null,
+    start_retries: first.startRetries,
+  };
+}

@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+/** Every object this project makes on an engine carries these (spec/03). */
+export const LABEL = {
+  session: 'io.cvm-evaluator.session',
+  owner: 'io.cvm-evaluator.owner',
+  run: 'io.cvm-evaluator.run',
+  role: 'io.cvm-evaluator.role',
+  rep: 'io.cvm-evaluator.rep',
+} as const;
+
+export type Role = 'trial' | 'control' | 'tools' | 'probe';
+
+/** Who owns what a session made: the process that can still clean it up. */
+export interface Session {
+  id: string;
+  owner: string;
+  runId: string;
+}
+
+/** Start time of a process in clock ticks since boot (proc(5), field 22); null when it is gone. */
+function processStartTime(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The command name may hold spaces and parentheses: fields are counted after the last one.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function bootId(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+}
+
+/** `orchestratorContainer` is this process's own container id, or null at a desk. */
+export function newSession(runId: string, orchestratorContainer: string | null): Session {
+  const owner = orchestratorContainer
+    ? `container:${orchestratorContainer}`
+    : `process:${bootId()}:${process.pid}:${processStartTime(process.pid)}`;
+  return { id: randomBytes(8).toString('hex'), owner, runId };
+}
+
+export function labelsOf(session: Session, role: Role, rep: string): Record<string, string> {
+  return {
+    [LABEL.session]: session.id,
+    [LABEL.owner]: session.owner,
+    [LABEL.run]: session.runId,
+    [LABEL.role]: role,
+    [LABEL.rep]: rep,
+  };
+}
+
+/**
+ * Whether the owner named by a label still lives. `isContainerRunning` asks the engine.
+ * An owner that cannot be read is dead: nobody will ever clean up after it.
+ */
+export async function isOwnerAlive(
+  owner: string,
+  isContainerRunning: (id: string) => Promise<boolean>,
+): Promise<boolean> {
+  const [kind, first, pid, startTime] = owner.split(':');
+  if (kind === 'container' && first) return isContainerRunning(first);
+  if (kind !== 'process' || !pid || first !== bootId()) return false;
+  return processStartTime(Number(pid)) === startTime;
+}

@@ -1,0 +1,50 @@
+import type { Engine, EngineInfo } from '../engine/port.ts';
+import type { Network, VerifierMode } from '../wire/plan.ts';
+import type { ImageSource, Limits } from '../wire/score-record.ts';
+import type { Clock } from './clock.ts';
+import type { Session } from './labels.ts';
+
+/** What every trial of a run shares. */
+export interface TrialContext {
+  engine: Engine;
+  info: EngineInfo;
+  clock: Clock;
+  session: Session;
+  toolsVolume: string;
+  /** CPU weight of trial containers, below the guest's own (spec/02, mechanism). */
+  cpuShares: number;
+  maxStartRetries: number;
+  /** A path on the file system that holds the engine's data. */
+  diskPath: string;
+  /** Disk kept free for the guest, in bytes. */
+  diskReserveBytes: number;
+  counters: { faults: number };
+}
+
+/** One task as its trials need it: sizes in bytes, times in ms. */
+export interface TrialTask {
+  taskId: string;
+  image: { id: string; workdir: string; env: readonly string[]; source: ImageSource };
+  instruction: Buffer;
+  limits: Limits;
+  pids: number;
+  capAdd: readonly string[];
+  network: Network;
+  env: Readonly<Record<string, string>>;
+  verifier: { mode: VerifierMode; timeoutMs: number; env: Readonly<Record<string, string>> };
+}
+
+/** A file to be placed into a stopped container. */
+export interface Upload {
+  path: string;
+  bytes: Buffer;
+  executable: boolean;
+}
+
+/** What is run as the agent. */
+export interface TrialAgent {
+  command: readonly string[];
+  /** NAME=value pairs the plan allows, for the agent's exec only. */
+  env: readonly string[];
+  files: readonly Upload[];
+}

@@ -1,0 +1,132 @@
+import type { TarEntry } from '../engine/tar.ts';
+import { packTar } from '../engine/tar.ts';
+import { isEvaluatorError } from '../errors.ts';
+import { isEngineFailure } from './faults.ts';
+import { type Sandbox, SHELL, TOOLS } from './sandbox.ts';
+import type { TrialContext, TrialTask, Upload } from './session.ts';
+
+/** entry.sh's word that test.sh was run and has ended; nothing inside can make the holder exit. */
+const TESTS_ENDED = 100;
+
+/**
+ * `ended`: test.sh ran to its end. `timeout`: it was killed by its timeout. `broken`: it never ran, or the
+ * container ended in any other way.
+ */
+export type VerifierEnd = 'ended' | 'timeout' | 'broken';
+
+type Target = Pick<Sandbox, 'containerId' | 'secretPath' | 'commitment'>;
+
+const quote = (value: string) => `'${value.replaceAll("'", `'\\''`)}'`;
+
+function environment(task: TrialTask): Buffer {
+  const lines = Object.entries(task.verifier.env).map(([name, value]) => `export ${name}=${quote(value)}`);
+  return Buffer.from([...lines, `EVALUATOR_WORKDIR=${quote(task.image.workdir)}`, ''].join('\n'));
+}
+
+/** The tests and the start marker, below a name that nobody inside could foresee (spec/03, 7). */
+export function testsTar(secretPath: string, task: TrialTask, tests: readonly Upload[]): Buffer {
+  const root = secretPath.slice(1);
+  const directories = new Set<string>();
+  for (const { path } of tests) {
+    for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1))
+      directories.add(path.slice(0, at));
+  }
+  const entries: TarEntry[] = [
+    { path: './', directory: true },
+    { path: root, directory: true },
+    { path: `${root}/env`, bytes: environment(task), mode: 0o644 },
+    { path: `${root}/tests`, directory: true },
+    ...[...directories].sort().map((path): TarEntry => ({ path: `${root}/tests/${path}`, directory: true })),
+    ...tests.map(
+      ({ path, bytes, executable }): TarEntry => ({
+        path: `${root}/tests/${path}`,
+        bytes,
+        mode: executable || path === 'test.sh' ? 0o755 : 0o644,
+      }),
+    ),
+  ];
+  return packTar(entries);
+}
+
+/** Brings the tests into a container: the stopped one of a second life, or the running one of a live task. */
+export async function uploadTests(
+  context: TrialContext,
+  target: Target,
+  task: TrialTask,
+  tests: readonly Upload[],
+): Promise<void> {
+  await context.engine.putArchive(target.containerId, '/', testsTar(target.secretPath, task, tests));
+}
+
+async function killQuietly(context: TrialContext, containerId: string): Promise<void> {
+  try {
+    await context.engine.kill(containerId);
+  } catch (error) {
+    // It may have ended between the timeout and the kill.
+    if (!isEvaluatorError(error, 'engine_conflict')) throw error;
+  }
+}
+
+/**
+ * The second life: starts the stopped container again; the holder finds the tests, runs test.sh and exits.
+ * @throws engine_* only when the engine fails after the start; a start that fails is `broken`.
+ */
+export async function runSecondLife(
+  context: TrialContext,
+  target: Target,
+  task: TrialTask,
+): Promise<VerifierEnd> {
+  try {
+    await context.engine.start(target.containerId);
+  } catch (error) {
+    if (!isEngineFailure(error)) throw error;
+    return 'broken';
+  }
+  try {
+    const exitCode = await context.engine.waitExit(target.containerId, task.verifier.timeoutMs);
+    return exitCode === TESTS_ENDED ? 'ended' : 'broken';
+  } catch (error) {
+    if (!isEvaluatorError(error, 'engine_timeout')) throw error;
+    await killQuietly(context, target.containerId);
+    return 'timeout';
+  }
+}
+
+/** Verifies in a running container whose services must go on, as one exec, and kills it after (spec/03, 8). */
+export async function runLiveVerifier(
+  context: TrialContext,
+  target: Target,
+  task: TrialTask,
+): Promise<VerifierEnd> {
+  const execId = await context.engine.createExec(target.containerId, {
+    command: [...SHELL, `${TOOLS}/entry.sh`, 'live', target.commitment],
+    env: [],
+    workingDir: '/',
+    user: '0',
+  });
+  const exec = await context.engine.startExec(execId);
+  const deadline = context.clock.monotonicMs() + task.verifier.timeoutMs;
+  try {
+    let open = true;
+    const ended = exec.output.then(
+      () => {
+        open = false;
+      },
+      () => {
+        open = false;
+      },
+    );
+    for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 1000)) {
+      const leftMs = deadline - context.clock.monotonicMs();
+      if (leftMs <= 0) return 'timeout';
+      const pause = context.clock.sleep(Math.min(waitMs, leftMs));
+      await (open ? Promise.race([ended, pause]) : pause);
+      const state = await context.engine.execState(execId);
+      if (!state.running && state.exitCode !== null)
+        return state.exitCode === TESTS_ENDED ? 'ended' : 'broken';
+    }
+  } finally {
+    exec.detach();
+    await killQuietly(context, target.containerId);
+  }
+}
