@@ -6,7 +6,7 @@ import { scoreReportData } from '../wire/report-data.ts';
 import type { Attestation } from '../wire/result.ts';
 import type { GuestAgent, RawQuote } from './dstack.ts';
 import { parseEventLog } from './event-log.ts';
-import { cutToDeclaredLength, isDebugTd, parseQuote } from './quote.ts';
+import { cutToDeclaredLength, hasIntelSeam, isDebugTd, parseQuote, type TdxQuote } from './quote.ts';
 import { measurementOf, verifyReplay } from './registers.ts';
 import { type RuntimeClaims, readRuntimeClaims, verifyMrConfigId } from './runtime-claims.ts';
 import { parseVmConfig } from './vm-config.ts';
@@ -30,6 +30,15 @@ export function verifyStorageFs(claims: Pick<RuntimeClaims, 'storageFs'>): void 
     'storage_fs_not_ext4',
     `event log, storage-fs: ${JSON.stringify(claims.storageFs)}; deploy with storage_fs "ext4"`,
   );
+}
+
+function verifyTd(quote: TdxQuote): void {
+  if (!hasIntelSeam(quote)) {
+    throw new EvaluatorError('seam_signer_invalid', "own quote: the host's TDX module is not Intel's");
+  }
+  if (isDebugTd(quote)) {
+    throw new EvaluatorError('td_debug', 'own quote: this TD runs in debug mode; deploy without it');
+  }
 }
 
 function verifyMeasurement(actual: Measurement, planned: Measurement): void {
@@ -61,16 +70,14 @@ function verifyVmShape(actual: VmShape, planned: VmShape): void {
 /**
  * Brings the guest's own evidence into the form that travels, after every check that a verifier can make
  * without collateral, in its order (spec/04): what it would refuse is refused here, with the reason at hand.
- * @throws quote_malformed, td_debug, event_* and event_log_*, key_provider_without_id, mr_config_id_mismatch,
+ * @throws quote_malformed, seam_signer_invalid, td_debug, event_* and event_log_*, key_provider_without_id, mr_config_id_mismatch,
  * storage_fs_not_ext4, measurement_not_planned, key_provider_not_planned, vm_config_invalid,
  * vm_shape_mismatch, report_data_mismatch.
  */
 export function checkOwnEvidence(raw: RawQuote, expected: EvidenceExpectation): Attestation {
   const quoteBytes = cutToDeclaredLength(raw.quote);
   const quote = parseQuote(quoteBytes);
-  if (isDebugTd(quote)) {
-    throw new EvaluatorError('td_debug', 'own quote: this TD runs in debug mode; deploy without it');
-  }
+  verifyTd(quote);
   const events = parseEventLog(raw.eventLog);
   verifyReplay(quote, events);
   const claims = readRuntimeClaims(events);

@@ -168,3 +168,8 @@ export function cutToDeclaredLength(bytes: Buffer): Buffer {
 export function isDebugTd(quote: Pick<TdxQuote, 'tdAttributes'>): boolean {
   return quote.tdAttributes.slice(0, 2) !== '00';
 }
+
+/** True when the TDX module is Intel's own: its signer and attributes are zero. */
+export function hasIntelSeam(quote: Pick<TdxQuote, 'mrSignerSeam' | 'seamAttributes'>): boolean {
+  return /^0+$/.test(quote.mrSignerSeam + quote.seamAttributes);
+}
