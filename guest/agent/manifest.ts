@@ -1,11 +1,10 @@
-import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import { EvaluatorError } from '../errors.ts';
 import { envName, parseSchema } from '../wire/scalars.ts';
+import { parseYaml } from '../wire/yaml.ts';
 import type { AgentManifest } from './types.ts';
 
 export const AGENT_MANIFEST_NAME = 'agent.yaml';
-const MAX_YAML_BYTES = 256 * 1024;
 
 /** Names that would steer the engine, the loader, Node or TLS (spec/06), and those that we set ourselves. */
 const RESERVED_ENV = /^(?:COMPOSE|DOCKER|NODE|BASH|LD|SSL|DSTACK|TASK)_|_PROXY$|^AGENT_LOG_DIR$/i;
@@ -25,31 +24,12 @@ const manifestSchema = z.strictObject({
     .refine((names) => new Set(names).size === names.length, 'must name each variable once'),
 });
 
-function invalid(what: string, cause?: unknown): EvaluatorError {
-  return new EvaluatorError('agent_manifest_invalid', `${AGENT_MANIFEST_NAME}: ${what}`, { cause });
-}
-
 /**
- * Reads `agent.yaml`: YAML 1.2 core, no key twice, no alias, no unknown tag, at most 256 KiB (spec/08).
+ * Reads `agent.yaml`: YAML by the rules of `parseYaml`, in a closed schema.
  * @throws agent_manifest_invalid, naming the field.
  */
 export function parseAgentManifest(bytes: Uint8Array): AgentManifest {
-  if (bytes.byteLength > MAX_YAML_BYTES) throw invalid(`larger than ${MAX_YAML_BYTES} bytes`);
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (cause) {
-    throw invalid('not UTF-8', cause);
-  }
-  const document = parseDocument(text, { version: '1.2', uniqueKeys: true, strict: true });
-  const problem = document.errors[0] ?? document.warnings[0];
-  if (problem) throw invalid(problem.message);
-  let value: unknown;
-  try {
-    value = document.toJS({ maxAliasCount: 0 });
-  } catch (cause) {
-    throw invalid('aliases are not allowed', cause);
-  }
+  const value = parseYaml(bytes, AGENT_MANIFEST_NAME, 'agent_manifest_invalid');
   try {
     return parseSchema(manifestSchema, value, AGENT_MANIFEST_NAME);
   } catch (cause) {

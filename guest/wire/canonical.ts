@@ -17,6 +17,13 @@ function encodeString(text: string, where: string): string {
   return JSON.stringify(text);
 }
 
+function encodeKey(key: string, where: string): string {
+  if (!ASCII.test(key)) {
+    throw new EvaluatorError('value_not_encodable', `${where}: a key with characters outside U+0020..U+007E`);
+  }
+  return JSON.stringify(key);
+}
+
 function encodeValue(value: unknown, where: string, depth: number): string {
   if (depth > MAX_DEPTH)
     throw new EvaluatorError('json_too_deep', `${where}: deeper than ${MAX_DEPTH} levels`);
@@ -32,7 +39,8 @@ function encodeValue(value: unknown, where: string, depth: number): string {
     return String(value);
   }
   if (Array.isArray(value)) {
-    return `[${value.map((item, index) => encodeValue(item, `${where}[${index}]`, depth + 1)).join(',')}]`;
+    // Array.from visits holes too, as undefined, which has no canonical form.
+    return `[${Array.from(value, (item, index) => encodeValue(item, `${where}[${index}]`, depth + 1)).join(',')}]`;
   }
   if (
     typeof value === 'object' &&
@@ -41,7 +49,7 @@ function encodeValue(value: unknown, where: string, depth: number): string {
     // All keys are ASCII, so UTF-16 order and code point order are the same.
     const members = Object.entries(value)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, item]) => `${encodeString(key, where)}:${encodeValue(item, `${where}.${key}`, depth + 1)}`);
+      .map(([key, item]) => `${encodeKey(key, where)}:${encodeValue(item, `${where}.${key}`, depth + 1)}`);
     return `{${members.join(',')}}`;
   }
   throw new EvaluatorError('value_not_encodable', `${where}: ${typeof value} has no canonical form`);

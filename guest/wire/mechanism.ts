@@ -1,10 +1,9 @@
-import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import { EvaluatorError } from '../errors.ts';
 import { sha256Hex } from './digest.ts';
 import { int, parseSchema, positiveInt } from './scalars.ts';
+import { parseYaml } from './yaml.ts';
 
-const MAX_YAML_BYTES = 256 * 1024;
 const version = z.string().regex(/^\d+(\.\d+){1,2}$/, 'must be a version like 25.0.3');
 
 const floorSchema = z.strictObject({
@@ -51,24 +50,11 @@ export interface PinnedMechanism {
 }
 
 /**
- * Reads a mechanism document (spec/02): YAML without aliases, duplicate keys or unknown tags, ≤ 256 KiB.
+ * Reads a mechanism document (spec/02): YAML by the rules of `parseYaml`, in a closed schema.
  * @throws mechanism_invalid, schema_invalid.
  */
 export function parseMechanism(bytes: Uint8Array): PinnedMechanism {
-  if (bytes.byteLength > MAX_YAML_BYTES)
-    throw new EvaluatorError('mechanism_invalid', `mechanism: larger than ${MAX_YAML_BYTES} bytes`);
-  const doc = parseDocument(new TextDecoder('utf-8', { fatal: true }).decode(bytes), {
-    uniqueKeys: true,
-    strict: true,
-  });
-  const problem = doc.errors[0] ?? doc.warnings[0];
-  if (problem) throw new EvaluatorError('mechanism_invalid', `mechanism: ${problem.message}`);
-  let value: unknown;
-  try {
-    value = doc.toJS({ maxAliasCount: 0 });
-  } catch (cause) {
-    throw new EvaluatorError('mechanism_invalid', 'mechanism: aliases are not allowed', { cause });
-  }
+  const value = parseYaml(bytes, 'mechanism', 'mechanism_invalid');
   return { mechanism: parseSchema(mechanismSchema, value, 'mechanism'), digest: sha256Hex(bytes) };
 }
 

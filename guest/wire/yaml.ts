@@ -1,0 +1,39 @@
+import { parseDocument, visit } from 'yaml';
+import { type Code, EvaluatorError, isEvaluatorError } from '../errors.ts';
+
+/** 256 KiB (spec/08). */
+export const MAX_YAML_BYTES = 256 * 1024;
+
+/**
+ * Reads one YAML document: UTF-8, no key twice, no alias, no unknown tag (the library only warns of those),
+ * no `__proto__`, at most 256 KiB (spec/08).
+ * @param document what is read, for the message.
+ * @throws `code` on everything that is refused.
+ */
+export function parseYaml(bytes: Uint8Array, document: string, code: Code): unknown {
+  const refuse = (what: string, cause?: unknown): never => {
+    throw new EvaluatorError(code, `${document}: ${what}`, { cause });
+  };
+  if (bytes.byteLength > MAX_YAML_BYTES) refuse(`larger than ${MAX_YAML_BYTES} bytes`);
+  let text = '';
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    refuse('not UTF-8', cause);
+  }
+  const parsed = parseDocument(text, { version: '1.2', uniqueKeys: true, strict: true, prettyErrors: false });
+  const problem = parsed.errors[0] ?? parsed.warnings[0];
+  if (problem) refuse(`${problem.code} at character ${problem.pos[0]}: ${problem.message}`);
+  try {
+    visit(parsed, {
+      Alias: () => refuse('aliases are not allowed'),
+      Pair: (_, { key }) => {
+        if (String(key) === '__proto__') refuse('a key named __proto__');
+      },
+    });
+    return parsed.toJS({ maxAliasCount: 0 });
+  } catch (cause) {
+    if (isEvaluatorError(cause)) throw cause;
+    return refuse('cannot be read as plain values (too deep?)', cause);
+  }
+}
