@@ -1,0 +1,144 @@
+import { type Code, EvaluatorError, isEvaluatorError } from '../guest/errors.ts';
+import type { Allowlist } from '../guest/wire/measurement.ts';
+import type { PlanRoot } from '../guest/wire/plan-signature.ts';
+import { parseResult } from '../guest/wire/result.ts';
+import type { Ledger, Run, StoredReceipt } from './ledger/ledger.ts';
+import { failedCheck } from './verify/checklist.ts';
+import { verifyResult } from './verify/result.ts';
+
+/** How long a receipt waits for a verifier that can judge it, and how many may wait (spec/07). */
+export const PARKED_FOR_MS = 24 * 3_600_000;
+export const MAX_PARKED = 1000;
+
+/**
+ * Intel's statements for the platform of a quote.
+ * @throws collateral_unavailable when there are none right now: an outage, never a rejection.
+ */
+export type CollateralSource = (quoteBytes: Buffer) => Promise<unknown>;
+
+/** What a RESULT is judged by; nothing of it comes from the RESULT. */
+export interface AcceptancePolicy {
+  planRoot: PlanRoot;
+  mechanismBytes: Buffer;
+  allowlist: Allowlist;
+  rootDer: Buffer;
+  acceptedTcb: ReadonlySet<string>;
+  collateral: CollateralSource;
+}
+
+export type Judgement =
+  | { kind: 'accepted'; scoreF64be: string }
+  | { kind: 'rejected'; reason: Code }
+  | { kind: 'outage'; reason: Code };
+
+/** Failures that say something about the challenge's own collateral, nothing about the RESULT. */
+const OUTAGES: ReadonlySet<Code> = new Set(['collateral_unavailable', 'collateral_expired', 'crl_expired']);
+
+/** Judges stored bytes against the stored plan at `nowMs`; writes nothing. */
+export async function judge(
+  run: Run,
+  receipt: StoredReceipt,
+  policy: AcceptancePolicy,
+  nowMs: number,
+): Promise<Judgement> {
+  const result = parseResult(receipt.resultBytes);
+  let collateral: unknown;
+  try {
+    collateral = await policy.collateral(Buffer.from(result.execution_proof.attestation.tdx_quote, 'hex'));
+  } catch (error) {
+    if (isEvaluatorError(error, 'collateral_unavailable')) return { kind: 'outage', reason: error.code };
+    throw error;
+  }
+  const { planRoot, mechanismBytes, allowlist, rootDer, acceptedTcb } = policy;
+  const { verified, checks } = await verifyResult({
+    resultBytes: receipt.resultBytes,
+    planBytes: run.planBytes,
+    planRoot,
+    mechanismBytes,
+    allowlist,
+    rootDer,
+    acceptedTcb,
+    collateral,
+    nowMs,
+  });
+  if (!verified) {
+    const reason = failedCheck(checks)?.code ?? 'verifier_failed';
+    return { kind: OUTAGES.has(reason) ? 'outage' : 'rejected', reason };
+  }
+  const scoreF64be = result.score_record.final.score_f64be;
+  return scoreF64be === null
+    ? { kind: 'rejected', reason: 'score_not_computable' }
+    : { kind: 'accepted', scoreF64be };
+}
+
+/** Writes a judgement into the ledger; a parked run that cannot be judged yet stays as it is. */
+export function settle(ledger: Ledger, run: Run, judgement: Judgement, nowMs: number): void {
+  if (judgement.kind === 'outage') {
+    if (run.state !== 'parked') ledger.park(run.evalRunId, judgement.reason, nowMs);
+    return;
+  }
+  if (judgement.kind === 'rejected') {
+    ledger.reject(run.evalRunId, judgement.reason, nowMs);
+    return;
+  }
+  try {
+    ledger.accept(run.evalRunId, judgement.scoreF64be, nowMs);
+  } catch (error) {
+    if (!isEvaluatorError(error, 'score_nonce_consumed')) throw error;
+    ledger.reject(run.evalRunId, error.code, nowMs);
+  }
+}
+
+export interface Acceptor {
+  /** Judges a received run after those before it; does not wait. */
+  enqueue(evalRunId: string): void;
+  /** Enqueues whatever has a receipt and no judgement: at start, and to retry parked ones. */
+  enqueueOpen(): void;
+  /** Resolves when the queue is empty. */
+  idle(): Promise<void>;
+}
+
+export interface AcceptorOptions {
+  ledger: Ledger;
+  policy: AcceptancePolicy;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  /** Told of each judgement, and of a verifier that failed: its run stays open and is tried again. */
+  onJudged: (evalRunId: string, outcome: Judgement | EvaluatorError) => void;
+}
+
+/** One judgement at a time: a quote takes a few milliseconds of a whole core. */
+export function createAcceptor({ ledger, policy, now, onJudged }: AcceptorOptions): Acceptor {
+  let tail: Promise<void> = Promise.resolve();
+  const queued = new Set<string>();
+  const judgeOne = async (evalRunId: string): Promise<void> => {
+    queued.delete(evalRunId);
+    try {
+      const [run, receipt] = [ledger.run(evalRunId), ledger.receipt(evalRunId)];
+      if (!run || !receipt || (run.state !== 'received' && run.state !== 'parked')) return;
+      const judgement = await judge(run, receipt, policy, now());
+      settle(ledger, run, judgement, now());
+      onJudged(evalRunId, judgement);
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : 'unknown';
+      onJudged(evalRunId, new EvaluatorError('verifier_failed', `verifier: ${message}`, { cause }));
+    }
+  };
+  const enqueue = (evalRunId: string): void => {
+    if (queued.has(evalRunId)) return;
+    queued.add(evalRunId);
+    tail = tail.then(() => judgeOne(evalRunId));
+  };
+  return {
+    enqueue,
+    enqueueOpen: () => {
+      for (const run of ledger.runsIn(['received', 'parked'])) enqueue(run.evalRunId);
+    },
+    idle: async () => {
+      for (let seen: Promise<void> | undefined; seen !== tail; ) {
+        seen = tail;
+        await seen;
+      }
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import type { ServerResponse } from 'node:http';
+import { type Code, EvaluatorError } from '../../guest/errors.ts';
+import { encodeCanonical } from '../../guest/wire/canonical.ts';
+
+/** HTTP status of each refusal; anything else an input can provoke is 422. */
+const STATUS: Readonly<Partial<Record<Code, number>>> = {
+  request_malformed: 400,
+  json_malformed: 400,
+  json_not_canonical: 400,
+  json_too_deep: 400,
+  schema_invalid: 400,
+  run_token_invalid: 401,
+  route_unknown: 404,
+  method_not_allowed: 405,
+  result_conflict: 409,
+  run_closed: 409,
+  run_expired: 410,
+  result_too_large: 413,
+  json_too_large: 413,
+  rate_limited: 429,
+  server_busy: 503,
+  verifier_backlog_full: 503,
+};
+
+export interface Reply {
+  status: number;
+  contentType: 'application/json' | 'application/zip';
+  body: Buffer;
+}
+
+export function jsonReply(status: number, document: object): Reply {
+  return { status, contentType: 'application/json', body: encodeCanonical(document) };
+}
+
+/** What a refusal looks like from outside: its code alone, the message stays here. */
+export function errorReply(error: unknown): Reply {
+  if (!(error instanceof EvaluatorError)) {
+    return jsonReply(500, { schema_version: 1, reason_code: 'verifier_failed' });
+  }
+  return jsonReply(STATUS[error.code] ?? 422, { schema_version: 1, reason_code: error.code });
+}
+
+/** Sends a reply; after a refusal the connection is closed, so that no unread body is carried on. */
+export function send(response: ServerResponse, reply: Reply): void {
+  if (reply.status >= 400) response.setHeader('Connection', 'close');
+  if (reply.status === 429 || reply.status === 503) response.setHeader('Retry-After', '10');
+  response.writeHead(reply.status, {
+    'Content-Type': reply.contentType,
+    'Content-Length': reply.body.length,
+    'Cache-Control': 'no-store',
+  });
+  response.end(reply.body);
+}

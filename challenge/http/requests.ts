@@ -1,0 +1,69 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { EvaluatorError } from '../../guest/errors.ts';
+import type { Run } from '../ledger/ledger.ts';
+
+/** Compared with when a run is unknown, so that the answer takes as long; no token has this hash. */
+const DUMMY_TOKEN_SHA256 = randomBytes(32);
+
+function bearerToken(request: IncomingMessage): string {
+  return /^Bearer ([\x21-\x7e]{1,256})$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+}
+
+/**
+ * The run whose token the request carries. An unknown run and a wrong token are one answer, in one time.
+ * @throws run_token_invalid.
+ */
+export function authorisedRun(request: IncomingMessage, run: Run | null): Run {
+  const given = createHash('sha256').update(bearerToken(request)).digest();
+  const expected = run ? Buffer.from(run.runTokenSha256, 'hex') : DUMMY_TOKEN_SHA256;
+  if (timingSafeEqual(given, expected) && run) return run;
+  throw new EvaluatorError('run_token_invalid', 'request: no such run, or not its token');
+}
+
+function tooLarge(maxBytes: number): EvaluatorError {
+  return new EvaluatorError('result_too_large', `request: a body above ${maxBytes} bytes is not read`);
+}
+
+/** Refuses a body by its announced length, before a byte of it is read. @throws result_too_large. */
+export function verifyAnnouncedSize(request: IncomingMessage, maxBytes: number): void {
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+}
+
+/** Reads a body and stops at the cap. @throws result_too_large, request_malformed when it breaks off. */
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      size += (chunk as Buffer).length;
+      if (size > maxBytes) throw tooLarge(maxBytes);
+      chunks.push(chunk as Buffer);
+    }
+  } catch (cause) {
+    if (cause instanceof EvaluatorError) throw cause;
+    throw new EvaluatorError('request_malformed', 'request: the body broke off', { cause });
+  }
+  return Buffer.concat(chunks);
+}
+
+/** At most `limit` events per key within `windowMs`. Keys are known runs, so it stays small. */
+export class RateWindow {
+  readonly #limit: number;
+  readonly #windowMs: number;
+  readonly #seen = new Map<string, number[]>();
+
+  constructor(limit: number, windowMs: number) {
+    this.#limit = limit;
+    this.#windowMs = windowMs;
+  }
+
+  /** Counts one event. @throws rate_limited. */
+  take(key: string, nowMs: number): void {
+    const recent = (this.#seen.get(key) ?? []).filter((at) => at > nowMs - this.#windowMs);
+    if (recent.length >= this.#limit) {
+      throw new EvaluatorError('rate_limited', `request: more than ${this.#limit} per minute for this run`);
+    }
+    this.#seen.set(key, [...recent, nowMs]);
+  }
+}

@@ -1,0 +1,16 @@
+export { type AcceptancePolicy, type CollateralSource, type Judgement, judge } from './accept.ts';
+export { type Challenge, type ChallengeOptions, startChallenge } from './challenge.ts';
+export { type ChallengeConfig, configSchema, parseConfig, parseRoot } from './config.ts';
+export { type IssuedPlan, type Issuer, issuePlan, type PlanOrder, planRootOf } from './issue-plan.ts';
+export type { HistoryEntry, Ledger, NewRun, Run, StoredReceipt } from './ledger/ledger.ts';
+export { type RunEvent, type RunState, TRANSITIONS } from './ledger/machine.ts';
+export { SqliteLedger } from './ledger/sqlite.ts';
+export { type LocalChallenge, startLocalChallenge } from './local.ts';
+export { type PreparedRun, prepareRun, type RunRequest } from './prepare.ts';
+export { receiptDocument, receiveResult } from './receive.ts';
+export { selectionSeed, selectTasks } from './select.ts';
+export { issueServerIdentity, type ServerIdentity } from './tls.ts';
+export type { CheckReport } from './verify/checklist.ts';
+export { type Collateral, parseCollateral } from './verify/collateral.ts';
+export { EVIDENCE_CHECKS, type EvidenceInput, type TrustPolicy, verifyEvidence } from './verify/evidence.ts';
+export { RESULT_CHECKS, type ResultInput, type ResultVerdict, verifyResult } from './verify/result.ts';

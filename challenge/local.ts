@@ -1,0 +1,165 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { EvaluatorError } from '../guest/errors.ts';
+import { encodeCanonical } from '../guest/wire/canonical.ts';
+import { sha256Hex } from '../guest/wire/digest.ts';
+import { type PinnedMechanism, parseMechanism } from '../guest/wire/mechanism.ts';
+import { parsePlan } from '../guest/wire/plan.ts';
+import { ed25519PublicHex } from '../guest/wire/plan-signature.ts';
+import { type Challenge, type ChallengeOptions, startChallenge } from './challenge.ts';
+import { type ChallengeConfig, parseRoot } from './config.ts';
+import { type Issuer, planRootOf } from './issue-plan.ts';
+import type { Ledger, Run } from './ledger/ledger.ts';
+import { SqliteLedger } from './ledger/sqlite.ts';
+import { prepareRun } from './prepare.ts';
+import { keptSecret, loadKeys, writeSecret } from './secrets.ts';
+import { issueServerIdentity, type ServerIdentity } from './tls.ts';
+
+/** The one submitter of a local challenge. */
+const LOCAL_HOTKEY = 'local';
+const TRACK = 'terminal-bench';
+
+export interface LocalChallenge extends Challenge {
+  evalRunId: string;
+}
+
+function readInput(path: string, field: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw new EvaluatorError('usage', `config: ${field}: cannot read ${path}`, { cause });
+  }
+}
+
+async function loadIssuer(stateDir: string): Promise<Issuer> {
+  const keys = await loadKeys(stateDir);
+  return { ...keys, challengeId: `local-${ed25519PublicHex(keys.rootKey).slice(0, 16)}` };
+}
+
+async function loadIdentity(config: ChallengeConfig, nowMs: number): Promise<ServerIdentity> {
+  const path = join(config.state_dir, `tls-${sha256Hex(config.host).slice(0, 16)}.json`);
+  const text = await keptSecret(path, async () =>
+    JSON.stringify(await issueServerIdentity(config.host, nowMs)),
+  );
+  return JSON.parse(text) as ServerIdentity;
+}
+
+/** The run that an earlier process prepared for this agent and that is still open. */
+function openRun(ledger: Ledger, agentHash: string, nowMs: number): Run | undefined {
+  return ledger
+    .runsIn(['prepared', 'received', 'parked'])
+    .filter((run) => run.state !== 'prepared' || nowMs < run.expiresAtMs)
+    .find((run) => run.agentHash === agentHash);
+}
+
+/** A resumed run's plan names its port; a new one takes the configuration's. */
+function portOf(config: ChallengeConfig, resumed: Run | undefined): number {
+  return resumed ? Number(new URL(parsePlan(resumed.planBytes).result.url).port) : config.port;
+}
+
+function writeOutputs(config: ChallengeConfig, issuer: Issuer, planBytes: Buffer, runToken: string): void {
+  mkdirSync(config.out_dir, { recursive: true });
+  const root = planRootOf(issuer);
+  const files = {
+    'plan.json': planBytes,
+    'plan-root.json': encodeCanonical({ public_key: root.publicKey, challenge_id: root.challengeId }),
+    'allowlist.json': encodeCanonical(config.allowlist),
+    'root.pem': config.tdx_root_pem,
+    'collateral.json': JSON.stringify(config.collateral),
+  };
+  for (const [name, data] of Object.entries(files)) writeFileSync(join(config.out_dir, name), data);
+  writeSecret(join(config.out_dir, 'run-token'), runToken);
+}
+
+const tokenPath = (config: ChallengeConfig, evalRunId: string): string =>
+  join(config.state_dir, `run-token-${evalRunId}`);
+
+interface Preparation {
+  agentZip: Buffer;
+  mechanism: PinnedMechanism;
+  identity: ServerIdentity;
+  issuer: Issuer;
+  ledger: Ledger;
+  challenge: Challenge;
+  nowMs: number;
+}
+
+function prepare(config: ChallengeConfig, preparation: Preparation): Pick<Run, 'evalRunId' | 'planBytes'> {
+  const { agentZip, mechanism, identity, issuer, ledger, challenge, nowMs } = preparation;
+  const { plan, planBytes, runToken } = prepareRun(
+    {
+      submissionId: `local-${sha256Hex(agentZip).slice(0, 16)}`,
+      hotkey: LOCAL_HOTKEY,
+      agentZip,
+      agentEnv: config.agent_env,
+      cache: config.cache,
+      n: config.select.n,
+      terms: {
+        ranked: config.ranked,
+        track: TRACK,
+        policy: config.policy,
+        r: config.r,
+        n_concurrent: config.n_concurrent,
+        eval_app: config.eval_app,
+      },
+      mechanism,
+      ttlMs: config.plan_ttl_ms,
+    },
+    { baseUrl: challenge.baseUrl, caPem: identity.caPem },
+    issuer,
+    ledger,
+    nowMs,
+  );
+  writeSecret(tokenPath(config, plan.eval_run_id), runToken);
+  return { evalRunId: plan.eval_run_id, planBytes };
+}
+
+/**
+ * Starts a challenge for one agent on this machine: keys and ledger in `state_dir`, one run prepared (or the
+ * open one of an earlier process resumed), everything that `verify` needs written to `out_dir`.
+ * @throws usage naming the field, mechanism_invalid, selection_impossible, plan_inconsistent, ...
+ */
+export async function startLocalChallenge(
+  config: ChallengeConfig,
+  { now, log }: Pick<ChallengeOptions, 'now' | 'log'>,
+): Promise<LocalChallenge> {
+  const agentZip = readInput(config.agent_zip_path, 'agent_zip_path');
+  const mechanismBytes = readInput(config.mechanism_path, 'mechanism_path');
+  const mechanism = parseMechanism(mechanismBytes);
+  const rootDer = parseRoot(config.tdx_root_pem);
+  const issuer = await loadIssuer(config.state_dir);
+  const identity = await loadIdentity(config, now());
+  const ledger = new SqliteLedger(join(config.state_dir, 'ledger.sqlite'));
+  const agentHash = sha256Hex(agentZip);
+  const resumed = openRun(ledger, agentHash, now());
+  const challenge = await startChallenge({
+    ledger,
+    policy: {
+      planRoot: planRootOf(issuer),
+      mechanismBytes,
+      allowlist: config.allowlist,
+      rootDer,
+      acceptedTcb: new Set(config.accepted_tcb),
+      collateral: async () => config.collateral,
+    },
+    artifact: (run) => {
+      if (run.agentHash === agentHash) return agentZip;
+      throw new EvaluatorError('run_closed', 'run: its agent is no longer served here');
+    },
+    identity,
+    host: config.host,
+    port: portOf(config, resumed),
+    now,
+    log,
+  });
+  try {
+    const run =
+      resumed ?? prepare(config, { agentZip, mechanism, identity, issuer, ledger, challenge, nowMs: now() });
+    const runToken = readInput(tokenPath(config, run.evalRunId), 'state_dir').toString('ascii');
+    writeOutputs(config, issuer, run.planBytes, runToken);
+    return { ...challenge, evalRunId: run.evalRunId };
+  } catch (error) {
+    await challenge.close();
+    throw error;
+  }
+}
