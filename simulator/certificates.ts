@@ -11,7 +11,7 @@ export interface Identity {
 }
 
 export interface CertificateRequest {
-  subject: string;
+  subject: string | x509.JsonName;
   /** Who signs; `self` for a root. */
   issuer: Identity | 'self';
   key: KeyObject;

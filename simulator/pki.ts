@@ -69,7 +69,7 @@ export async function createPki(options: PkiOptions): Promise<Pki> {
   const platformCa = await issue('platformCa', root, { ca: true, pathLength: 0 });
   const processorCa = await issue('processorCa', root, { ca: true, pathLength: 0 });
   const tcbSigning = await issue('tcbSigning', root, { ca: false });
-  const pck = await issue('pck', platformCa, { ca: false }, [crlAt, sgxExtension(options.tcb)]);
+  const pck = await issue('pck', platformCa, { ca: false }, [sgxExtension(options.tcb)]);
   const crl = (issuer: Identity, revoked: string[]) =>
     issueCrl({ issuer, thisUpdate: day(-1), nextUpdate: day(29), revoked });
   return {

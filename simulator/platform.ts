@@ -63,7 +63,6 @@ export interface Platform {
   pki: Pki;
   seed: Buffer;
   nowMs: number;
-  faults: readonly Fault[];
 }
 
 const DEFAULT_SHAPE: VmShape = { vcpu: 4, memory_mb: 8192 };
@@ -112,7 +111,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     nowMs,
     tcb,
     pckState: hasFault(faults, 'pck-revoked') ? 'revoked' : 'good',
-    rootCrlUrl: options.rootCrlUrl ?? 'http://127.0.0.1/sgx/certification/v4/rootcacrl?encoding=der',
+    rootCrlUrl: options.rootCrlUrl ?? 'http://simulator.invalid/IntelSGXRootCA.der',
   });
   const collateral = createCollateral({
     pki,
@@ -199,6 +198,5 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     pki,
     seed,
     nowMs,
-    faults,
   };
 }
