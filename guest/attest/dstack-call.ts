@@ -24,7 +24,11 @@ function toGuestAgentError(method: string, cause: unknown): EvaluatorError {
       cause,
     });
   }
-  // A member that the SDK took for granted was absent, as in every error reply that it does not look at.
+  // Info's reply had no tcb_info, which the SDK parses unseen: an error reply, its text lost.
+  if (error instanceof SyntaxError && message.startsWith('"undefined"')) {
+    return new EvaluatorError('guest_agent_error', `guest agent, ${method}: an error reply`, { cause });
+  }
+  // A member that the SDK takes for granted was absent or of another type.
   if (error instanceof TypeError || error instanceof SyntaxError) {
     return new EvaluatorError('guest_agent_malformed', `guest agent, ${method}: the reply lacks members`, {
       cause,
