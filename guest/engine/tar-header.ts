@@ -3,7 +3,7 @@ const MODE = [100, 108] as const;
 const SIZE = [124, 136] as const;
 const CHECKSUM = [148, 156] as const;
 const TYPE = 156;
-const MAGIC = [257, 262] as const;
+const MAGIC = [257, 263] as const;
 const PREFIX = [345, 500] as const;
 
 type Range = readonly [number, number];
@@ -23,7 +23,7 @@ export function readHeader(block: Buffer): TarHeader | null {
   const mode = octal(block, MODE);
   const size = octal(block, SIZE);
   const magic = block.toString('latin1', ...MAGIC);
-  if (octal(block, CHECKSUM) !== sum || magic !== 'ustar' || mode === null || size === null) return null;
+  if (octal(block, CHECKSUM) !== sum || magic !== 'ustar\0' || mode === null || size === null) return null;
   const prefix = text(block, PREFIX);
   const name = text(block, NAME);
   if (prefix === null || name === null) return null;

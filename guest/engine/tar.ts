@@ -45,6 +45,7 @@ const EMPTY = Buffer.alloc(0);
 
 function packedPath(entry: TarEntry): string {
   if ('directory' in entry && (entry.path === './' || entry.path === '.')) return '.';
+  if (!entry.path.isWellFormed()) throw refused(entry.path, 'the name is not Unicode');
   const checked = checkedPath(Buffer.from(entry.path));
   if (typeof checked === 'string') return checked;
   throw refused(entry.path, checked.reason);
