@@ -1,11 +1,14 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { packTar } from '../../guest/engine/tar.ts';
 import { staticBusybox } from './busybox.ts';
 import { readVerified, sha256Hex, toolchainCache, writeAtomic } from './cache.ts';
 import { packageKey, parseRequirements } from './requirements.ts';
-import { deterministicTar, type TarFile } from './tar.ts';
 import { unzip } from './unzip.ts';
 import { fetchWheels } from './wheels.ts';
+
+/** A file of the volume; its folders follow from the path. */
+type ToolFile = { path: string; mode: 0o644 | 0o755; bytes: Uint8Array };
 
 const TOOLS = join(import.meta.dirname, '../../guest/tools');
 
@@ -30,8 +33,8 @@ export async function buildToolchain(options: { outFile: string }): Promise<{ di
   return { digest };
 }
 
-async function build(busybox: Buffer, own: TarFile[], requirements: string, cache: string): Promise<Buffer> {
-  const files: TarFile[] = [{ path: 'busybox', mode: 0o755, bytes: busybox }, ...own];
+async function build(busybox: Buffer, own: ToolFile[], requirements: string, cache: string): Promise<Buffer> {
+  const files: ToolFile[] = [{ path: 'busybox', mode: 0o755, bytes: busybox }, ...own];
   const pinned = parseRequirements(requirements);
   const wheels = fetchWheels(pinned, cache);
   for (const one of pinned) {
@@ -42,11 +45,19 @@ async function build(busybox: Buffer, own: TarFile[], requirements: string, cach
       files.push({ path: `python/${one.name}-${one.version}/${file.path}`, mode: 0o644, bytes: file.bytes });
     }
   }
-  return deterministicTar(files);
+  return packTar([...foldersOf(files), ...files].sort((a, b) => (a.path < b.path ? -1 : 1)));
+}
+
+function foldersOf(files: readonly ToolFile[]): { path: string; directory: true }[] {
+  const folders = new Set<string>();
+  for (const { path } of files) {
+    for (let at = path.indexOf('/'); at > 0; at = path.indexOf('/', at + 1)) folders.add(path.slice(0, at));
+  }
+  return [...folders].map((path) => ({ path, directory: true }));
 }
 
 /** entry.sh and front/: what is started is executable, what is read (front/lib) is not. */
-function ownFiles(): TarFile[] {
+function ownFiles(): ToolFile[] {
   const front = readdirSync(join(TOOLS, 'front'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(TOOLS.length + 1));
@@ -67,7 +78,7 @@ function builderDigest(): string {
   );
 }
 
-function fileLine(file: TarFile): string {
+function fileLine(file: ToolFile): string {
   return `${file.path} ${file.mode} ${sha256Hex(file.bytes)}`;
 }
 

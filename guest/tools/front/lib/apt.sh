@@ -1,8 +1,8 @@
-# apt and apt-get: yes to what is there already, a named refusal for the rest.
+# apt and apt-get: yes to what is there already or what the tools volume can stand for, a named refusal for the rest.
 . /opt/evaluator/front/lib/front.sh
 
-is_served() {
-  grep -qxF "$1" "$FRONT/lib/apt-packages.txt" && return 0
+# is_installed PACKAGE: by the image's own package database.
+is_installed() {
   awk -v name="$1" '
     /^Package: / { current = $2 }
     /^Status: / && current == name && $4 == "installed" { found = 1; exit }
@@ -10,21 +10,33 @@ is_served() {
   ' /var/lib/dpkg/status 2>/dev/null
 }
 
+# install_package NAME: its commands go where every shell finds them, a login shell's fresh PATH included.
+install_package() {
+  is_installed "$1" && return
+  line=$(awk -v name="$1" '$1 == name { print; exit }' "$FRONT/lib/apt-packages.txt")
+  [ -n "$line" ] || refuse front_unserved_apt "$1"
+  for command in ${line#"$1"}; do
+    place=/usr/local/bin/${command%%=*}
+    rm -rf "$place"
+    printf '#!/opt/evaluator/busybox sh\nexec /opt/evaluator/busybox %s "$@"\n' "${command#*=}" >"$place"
+    chmod 755 "$place"
+  done
+}
+
 action=
 while [ $# -gt 0 ]; do
   case $1 in
-    -o | -t | -c | --option | --target-release) shift ;;
+    -o | -t | -c | --option | --target-release | --config-file) shift ;;
     -*) ;;
     *)
-      if [ -z "$action" ]; then
+      if [ "$action" = install ]; then
+        install_package "${1%%[=:/]*}"
+      elif [ -z "$action" ]; then
         action=$1
         case $action in
           update | upgrade | dist-upgrade | install | clean | autoclean | autoremove) ;;
           *) refuse front_unserved_command "${0##*/} $action" ;;
         esac
-      elif [ "$action" = install ]; then
-        package=${1%%[=:/]*}
-        is_served "$package" || refuse front_unserved_apt "$package"
       fi
       ;;
   esac
