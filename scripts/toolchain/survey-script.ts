@@ -1,0 +1,80 @@
+import { normalizeName } from './requirements.ts';
+import type { Served } from './served.ts';
+
+/** What a task needs of the verification path: names of what is not served, and whether its image has a Python. */
+export type Finding = { unserved: string[]; image: 'python' | 'no python named' };
+
+/**
+ * Reads a task's test.sh and Dockerfile as text and lists what the front would refuse, by the front's own rules.
+ * A Debian package counts as there when the Dockerfile installs it.
+ */
+export function surveyTask(script: string, dockerfile: string, served: Served): Finding {
+  const inImage = new Set(commandsOf(dockerfile).flatMap(aptPackages));
+  const unserved = commandsOf(script).flatMap((words) => [
+    ...aptPackages(words)
+      .filter((name) => !served.apt.has(name) && !inImage.has(name))
+      .map((name) => `apt ${name}`),
+    ...pythonPackages(words)
+      .filter((spec) => !isServedPackage(spec, served))
+      .map((spec) => `python ${spec}`),
+    ...addresses(words).map((url) => `address ${url}`),
+  ]);
+  const hasPython =
+    /^FROM\s+python:/im.test(dockerfile) || [...inImage].some((name) => /^python3/.test(name));
+  return { unserved: [...new Set(unserved)], image: hasPython ? 'python' : 'no python named' };
+}
+
+/** Shell text as simple commands of words: lines joined, comments dropped, split at `&&`, `||`, `|` and `;`. */
+function commandsOf(text: string): string[][] {
+  return text
+    .split('\n')
+    .filter((line) => !line.trim().startsWith('#'))
+    .join('\n')
+    .replace(/\\\r?\n/g, ' ')
+    .split(/\n|&&|\|\|?|;/)
+    .map((command) => command.trim().split(/\s+/).map(unquote))
+    .filter((words) => words[0] !== '');
+}
+
+function unquote(word: string): string {
+  return word.replace(/^(["'])(.*)\1$/, '$2');
+}
+
+function argumentsAfter(words: readonly string[], names: readonly string[], verb: string): string[] {
+  const at = words.findIndex((word, index) => names.includes(word) && words.slice(index).includes(verb));
+  return at < 0 ? [] : words.slice(words.indexOf(verb, at) + 1);
+}
+
+function aptPackages(words: readonly string[]): string[] {
+  return argumentsAfter(words, ['apt-get', 'apt'], 'install')
+    .filter((word) => /^[a-z0-9][a-z0-9.+-]*([=:/].*)?$/.test(word))
+    .map((word) => word.replace(/[=:/].*$/, ''));
+}
+
+function pythonPackages(words: readonly string[]): string[] {
+  const installed = [
+    ...argumentsAfter(words, ['pip', 'pip3', 'uv'], 'install'),
+    ...argumentsAfter(words, ['uv'], 'add'),
+  ].filter((word) => !word.startsWith('-'));
+  const asked = words.flatMap((word, index) => {
+    if (words[0] !== 'uvx' && words[0] !== 'uv') return [];
+    if (word === '-w' || word === '--with' || word === '--from') return [words[index + 1] ?? ''];
+    return word.startsWith('--with=') ? [word.slice('--with='.length)] : [];
+  });
+  return [...installed, ...asked].flatMap((word) => word.split(','));
+}
+
+function isServedPackage(spec: string, served: Served): boolean {
+  const [name = '', version] = spec.split('==');
+  const wanted = normalizeName(name);
+  if (version !== undefined) return served.packages.has(`${wanted}==${version}`);
+  return [...served.packages.keys()].some((key) => key.startsWith(`${wanted}==`));
+}
+
+const FETCHERS = ['curl', 'wget', 'git'];
+const ANSWERED = /^https:\/\/astral\.sh\/uv\/(.+\/)?install\.sh$|^https?:\/\/(localhost|127\.)/;
+
+function addresses(words: readonly string[]): string[] {
+  if (!FETCHERS.includes(words[0] ?? '')) return [];
+  return words.filter((word) => /^(https?|ftp|git|ssh):\/\//.test(word) && !ANSWERED.test(word));
+}
