@@ -1,6 +1,4 @@
-import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import { EvaluatorError } from '../guest/errors.ts';
 import { parseForeignJson } from '../guest/wire/foreign-json.ts';
 import { allowlistSchema } from '../guest/wire/measurement.ts';
 import { planSchema, planTaskSchema, policySchema } from '../guest/wire/plan.ts';
@@ -50,13 +48,4 @@ export function parseConfig(bytes: Uint8Array): ChallengeConfig {
   const config = parseSchema(configSchema, value, 'config');
   parseCollateral(config.collateral);
   return config;
-}
-
-/** DER of the one certificate in a PEM text. @throws certificate_malformed. */
-export function parseRoot(pemText: string): Buffer {
-  try {
-    return new X509Certificate(pemText).raw;
-  } catch (cause) {
-    throw new EvaluatorError('certificate_malformed', 'TDX root: not a PEM certificate', { cause });
-  }
 }

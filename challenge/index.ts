@@ -1,6 +1,6 @@
 export { type AcceptancePolicy, type CollateralSource, type Judgement, judge } from './accept.ts';
 export { type Challenge, type ChallengeOptions, startChallenge } from './challenge.ts';
-export { type ChallengeConfig, configSchema, parseConfig, parseRoot } from './config.ts';
+export { type ChallengeConfig, configSchema, parseConfig } from './config.ts';
 export { type IssuedPlan, type Issuer, issuePlan, type PlanOrder, planRootOf } from './issue-plan.ts';
 export type { HistoryEntry, Ledger, NewRun, Run, StoredReceipt } from './ledger/ledger.ts';
 export { type RunEvent, type RunState, TRANSITIONS } from './ledger/machine.ts';
@@ -14,3 +14,4 @@ export type { CheckReport } from './verify/checklist.ts';
 export { type Collateral, parseCollateral } from './verify/collateral.ts';
 export { EVIDENCE_CHECKS, type EvidenceInput, type TrustPolicy, verifyEvidence } from './verify/evidence.ts';
 export { RESULT_CHECKS, type ResultInput, type ResultVerdict, verifyResult } from './verify/result.ts';
+export { parseRoot } from './verify/root.ts';

@@ -7,13 +7,14 @@ import { type PinnedMechanism, parseMechanism } from '../guest/wire/mechanism.ts
 import { parsePlan } from '../guest/wire/plan.ts';
 import { ed25519PublicHex } from '../guest/wire/plan-signature.ts';
 import { type Challenge, type ChallengeOptions, startChallenge } from './challenge.ts';
-import { type ChallengeConfig, parseRoot } from './config.ts';
+import type { ChallengeConfig } from './config.ts';
 import { type Issuer, planRootOf } from './issue-plan.ts';
 import type { Ledger, Run } from './ledger/ledger.ts';
 import { SqliteLedger } from './ledger/sqlite.ts';
 import { prepareRun } from './prepare.ts';
 import { keptSecret, loadKeys, writeSecret } from './secrets.ts';
 import { issueServerIdentity, type ServerIdentity } from './tls.ts';
+import { parseRoot } from './verify/root.ts';
 
 /** The one submitter of a local challenge. */
 const LOCAL_HOTKEY = 'local';
