@@ -112,6 +112,16 @@ export const CODES = {
   toolchain_unavailable: 'infra',
   toolchain_invalid: 'input',
   // baking tasks (spec/05)
+  bake_output_exists: 'input',
+  task_duplicate: 'input',
+  task_incomplete: 'input',
+  task_unsupported: 'input',
+  image_declares_volume: 'input',
+  image_label_reserved: 'input',
+  image_architecture: 'input',
+  image_too_large: 'input',
+  image_build_failed: 'input',
+  image_pull_failed: 'infra',
   base_unavailable: 'infra',
   command_failed: 'infra',
   // verification list (spec/04, spec/07)
@@ -159,6 +169,7 @@ export const CODES = {
   verifier_unserved: 'infra',
   tools_volume_mismatch: 'infra',
   run_aborted: 'infra',
+  log_unwritable: 'infra',
   // preflight
   engine_below_floor: 'input',
   image_missing: 'input',
@@ -169,8 +180,10 @@ export const CODES = {
   task_digest_mismatch: 'input',
   artifact_hash_mismatch: 'input',
   artifact_unavailable: 'infra',
+  challenge_unreachable: 'infra',
   run_token_mismatch: 'input',
   sealed_cache_unsupported: 'input',
+  network_unsupported: 'input',
   // emit
   record_inconsistent: 'infra',
   result_undelivered: 'infra',

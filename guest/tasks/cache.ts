@@ -107,7 +107,7 @@ async function checkTask(directory: string, entry: ManifestTask): Promise<Checke
   const folder = join(directory, name);
   let found: FoundFile[];
   try {
-    found = await listFolder(folder, `task ${name}`);
+    found = await listFolder(folder, `task ${name}`, () => true);
   } catch (cause) {
     if (!isAbsent(cause)) throw cause;
     throw new EvaluatorError('cache_task_missing', `task ${name}: no folder ${folder}`, { cause });

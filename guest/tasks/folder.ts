@@ -20,6 +20,7 @@ async function walk(
   relative: string,
   depth: number,
   where: string,
+  keep: (path: string) => boolean,
   found: FoundFile[],
 ): Promise<void> {
   if (depth > MAX_DEPTH)
@@ -32,9 +33,10 @@ async function walk(
       throw new EvaluatorError('task_file_name', `${where}: ${JSON.stringify(path)}: the name is not UTF-8`);
     const stat = await lstat(join(root, path));
     if (stat.isDirectory()) {
-      await walk(root, path, depth + 1, where, found);
+      await walk(root, path, depth + 1, where, keep, found);
       continue;
     }
+    if (!keep(path)) continue;
     if (stat.isSymbolicLink())
       throw new EvaluatorError(
         'task_file_symlink',
@@ -58,11 +60,16 @@ async function walk(
 /**
  * Every regular file below a folder, sorted by code point. Follows no link.
  * @param where how messages call the folder: the task's name.
+ * @param keep says of a path whether it counts; what does not is passed over, whatever it is.
  * @throws task_file_symlink, task_file_hard_link, task_file_special, task_file_name, task_file_collision.
  */
-export async function listFolder(directory: string, where: string): Promise<FoundFile[]> {
+export async function listFolder(
+  directory: string,
+  where: string,
+  keep: (path: string) => boolean,
+): Promise<FoundFile[]> {
   const found: FoundFile[] = [];
-  await walk(directory, '', 0, where, found);
+  await walk(directory, '', 0, where, keep, found);
   verifyFileNames(
     found.map((file) => file.path),
     where,

@@ -1,6 +1,6 @@
 import { EvaluatorError } from '../../guest/errors.ts';
 import { makeBases } from '../tasks/base.ts';
-import { DEFAULT_ENGINE_SOCKET } from '../tasks/engine-images.ts';
+import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { parseOptions, required } from './arguments.ts';
 
 const USAGE = 'evaluator base --for tasks [--engine SOCKET] [--json]';

@@ -1,13 +1,11 @@
 import { access, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import type { Readable } from 'node:stream';
-import type Docker from 'dockerode';
 import { EvaluatorError } from '../../guest/errors.ts';
-import { connectEngine, inspectImage } from './engine-images.ts';
+import { STAND_IN_LABEL, STAND_IN_VALUE, SUITE_LABEL } from '../../guest/tasks/image-rules.ts';
+import { connectImageStore, type ImageStore } from './image-store.ts';
 import { runProgram } from './process.ts';
-import { followProgress } from './progress.ts';
-import { STAND_IN_LABEL, STAND_IN_VALUE, STAND_INS, type StandIn, SUITE_LABEL } from './stand-ins.ts';
+import { STAND_INS, type StandIn } from './stand-ins.ts';
 
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 const LOCAL_CAS = '/usr/local/share/ca-certificates';
@@ -64,12 +62,7 @@ function customizeHooks(): string[] {
   ].map((hook) => `--customize-hook=${hook}`);
 }
 
-function splitName(name: string): { repo: string; tag: string } {
-  const colon = name.lastIndexOf(':');
-  return { repo: name.slice(0, colon), tag: name.slice(colon + 1) };
-}
-
-async function importTar(docker: Docker, file: string, standIn: StandIn): Promise<string> {
+async function importTar(store: ImageStore, file: string, standIn: StandIn): Promise<string> {
   const changes = [
     `LABEL ${STAND_IN_LABEL}=${STAND_IN_VALUE}`,
     `LABEL ${SUITE_LABEL}=${standIn.suite}`,
@@ -77,10 +70,9 @@ async function importTar(docker: Docker, file: string, standIn: StandIn): Promis
     'ENV LANG=C.UTF-8',
     'CMD ["bash"]',
   ];
-  const { repo, tag } = splitName(standIn.tags[0] ?? '');
-  const stream = (await docker.importImage(file, { repo, tag, changes })) as unknown as Readable;
-  const { error } = await followProgress(stream, () => {});
-  const image = error === null ? await inspectImage(docker, `${repo}:${tag}`) : null;
+  const name = standIn.tags[0] ?? '';
+  const error = await store.importTar(file, name, changes);
+  const image = error === null ? await store.inspect(name) : null;
   if (image === null)
     throw new EvaluatorError(
       'base_unavailable',
@@ -89,25 +81,25 @@ async function importTar(docker: Docker, file: string, standIn: StandIn): Promis
   return image.id;
 }
 
-async function makeImage(docker: Docker, standIn: StandIn): Promise<string> {
+async function makeImage(store: ImageStore, standIn: StandIn): Promise<string> {
   await verifyPrerequisites();
   const work = await mkdtemp(join(tmpdir(), 'evaluator-base-'));
   try {
     const file = join(work, 'root.tar');
     const packages = `--include=${standIn.packages.join(',')}`;
     await runProgram('mmdebstrap', ['--variant=minbase', packages, ...customizeHooks(), standIn.suite, file]);
-    return await importTar(docker, file, standIn);
+    return await importTar(store, file, standIn);
   } finally {
     await rm(work, { recursive: true, force: true });
   }
 }
 
 /** An image of the same suite made earlier, under whatever name. */
-async function findMade(docker: Docker, standIn: StandIn): Promise<string | null> {
-  const label = [`${STAND_IN_LABEL}=${STAND_IN_VALUE}`, `${SUITE_LABEL}=${standIn.suite}`];
-  const images = await docker.listImages({ filters: JSON.stringify({ label }) });
-  // Images built on a stand-in carry its labels too: only a base has no parent and a name of ours.
-  return images.find((image) => image.RepoTags?.some((tag) => standIn.tags.includes(tag)))?.Id ?? null;
+async function findMade(store: ImageStore, standIn: StandIn): Promise<string | null> {
+  const labels = [`${STAND_IN_LABEL}=${STAND_IN_VALUE}`, `${SUITE_LABEL}=${standIn.suite}`];
+  // Images built on a stand-in carry its labels too: only a base has one of these names.
+  const images = await store.findByLabels(labels);
+  return images.find(({ tags }) => tags.some((tag) => standIn.tags.includes(tag)))?.id ?? null;
 }
 
 /**
@@ -116,27 +108,26 @@ async function findMade(docker: Docker, standIn: StandIn): Promise<string | null
  * @throws engine_unreachable, base_unavailable, command_failed.
  */
 export async function makeBases(options: BaseOptions): Promise<BaseResult[]> {
-  const docker = await connectEngine(options.engineSocket);
+  const store = await connectImageStore(options.engineSocket);
   const results: BaseResult[] = [];
   for (const standIn of STAND_INS) {
     const present = new Map<string, string>();
     for (const tag of standIn.tags) {
-      const image = await inspectImage(docker, tag);
+      const image = await store.inspect(tag);
       if (image) present.set(tag, image.id);
     }
     const missing = standIn.tags.filter((tag) => !present.has(tag));
     for (const [tag, image] of present) results.push({ tag, image, action: 'kept' });
     if (missing.length === 0) continue;
 
-    let image = await findMade(docker, standIn);
+    let image = await findMade(store, standIn);
     if (image === null) {
       options.onProgress(`making ${standIn.suite} for ${missing.join(', ')}`);
-      image = await makeImage(docker, { ...standIn, tags: missing });
+      image = await makeImage(store, { ...standIn, tags: missing });
     }
-    for (const name of missing) {
-      const { repo, tag } = splitName(name);
-      await docker.getImage(image).tag({ repo, tag });
-      results.push({ tag: name, image, action: 'made' });
+    for (const tag of missing) {
+      await store.tag(image, tag);
+      results.push({ tag, image, action: 'made' });
     }
   }
   return results;

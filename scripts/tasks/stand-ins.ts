@@ -1,8 +1,3 @@
-/** Marks an image of `evaluator base`, and by inheritance every image built on one. */
-export const STAND_IN_LABEL = 'io.cvm-evaluator.base';
-export const STAND_IN_VALUE = 'stand-in';
-export const SUITE_LABEL = 'io.cvm-evaluator.suite';
-
 /** A Debian suite that answers for the names tasks give in FROM, where no registry does. */
 export interface StandIn {
   suite: 'bookworm' | 'trixie';

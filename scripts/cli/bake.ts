@@ -1,0 +1,45 @@
+import { bakeTasks } from '../tasks/bake.ts';
+import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
+import { buildToolchain } from '../toolchain/build.ts';
+import { nameList, parseOptions, required } from './arguments.ts';
+
+const USAGE =
+  'evaluator bake --from DIR... --out DIR [--only a,b] [--live NAME,...] [--engine SOCKET] [--json]';
+
+/**
+ * `evaluator bake`: plain tasks into a cache.
+ * @returns the exit code.
+ * @throws usage, bake_output_exists, task_*, image_*, engine_*, toolchain_*.
+ */
+export async function bake(argv: readonly string[]): Promise<number> {
+  const values = parseOptions(
+    argv,
+    {
+      from: { type: 'string', multiple: true },
+      out: { type: 'string' },
+      only: { type: 'string', multiple: true },
+      live: { type: 'string', multiple: true },
+      engine: { type: 'string', default: DEFAULT_ENGINE_SOCKET },
+      json: { type: 'boolean' },
+    },
+    USAGE,
+  );
+  const out = required(values.out, 'out', USAGE);
+  const { manifest, cacheDigest } = await bakeTasks({
+    from: required(values.from, 'from', USAGE),
+    out,
+    only: nameList(values.only),
+    live: nameList(values.live),
+    engineSocket: values.engine,
+    toolchain: buildToolchain,
+    onProgress: (message) => process.stderr.write(`${message}\n`),
+  });
+  if (values.json) {
+    process.stdout.write(`${JSON.stringify({ out, cache_digest: cacheDigest, tasks: manifest.tasks })}\n`);
+    return 0;
+  }
+  for (const task of manifest.tasks)
+    process.stdout.write(`${task.task_id}  ${task.image_source} on ${task.base}  ${task.task_digest}\n`);
+  process.stdout.write(`cache ${cacheDigest}\n`);
+  return 0;
+}

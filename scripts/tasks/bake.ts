@@ -1,0 +1,151 @@
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { EvaluatorError } from '../../guest/errors.ts';
+import { cacheDigest, encodeManifest, type Manifest, type ManifestTask } from '../../guest/tasks/manifest.ts';
+import { digestFiles, publicDigest, sourceDigest, taskDigest } from '../../guest/tasks/source-digest.ts';
+import type { TaskFile } from '../../guest/tasks/types.ts';
+import { connectImageStore, type ImageStore } from './image-store.ts';
+import { findTasks, readTask, type SourceTask } from './source.ts';
+import { resolveImage, type SilentRegistries } from './task-image.ts';
+
+const TRACK = 'terminal-bench';
+
+export interface BakeOptions {
+  /** Folders of plain tasks. */
+  from: readonly string[];
+  /** Absent or empty; written whole or not at all. */
+  out: string;
+  /** Task names; empty means all. */
+  only: readonly string[];
+  /** Tasks whose services must go on while their tests run, where their own task.toml may not say so. */
+  live: readonly string[];
+  engineSocket: string;
+  /** Writes the verifier's tools, a tar; null for a cache without. */
+  toolchain: ((options: { outFile: string }) => Promise<{ digest: string }>) | null;
+  onProgress(message: string): void;
+}
+
+export interface BakeResult {
+  cacheDigest: string;
+  manifest: Manifest;
+}
+
+async function verifyOutput(out: string): Promise<void> {
+  const entries = await readdir(out).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw new EvaluatorError('bake_output_exists', `${out}: not a folder`, { cause: error });
+  });
+  if (entries.length > 0)
+    throw new EvaluatorError('bake_output_exists', `${out}: not empty; name a new folder or remove this one`);
+}
+
+function chooseTasks(found: ReadonlyMap<string, string>, options: BakeOptions): [string, string][] {
+  for (const name of [...options.only, ...options.live]) {
+    if (!found.has(name))
+      throw new EvaluatorError(
+        'task_unknown',
+        `no task ${JSON.stringify(name)} in ${options.from.join(', ')}`,
+      );
+  }
+  return [...found].filter(([name]) => options.only.length === 0 || options.only.includes(name));
+}
+
+/** A tests/test.sh that writes a CTRF report proves that its tests ran. */
+function evidenceOf(files: readonly TaskFile[]): ManifestTask['evidence'] {
+  const script = files.find((file) => file.path === 'tests/test.sh')?.bytes.toString('utf8') ?? '';
+  return { kind: script.includes('ctrf.json') ? 'ctrf' : 'none', passed: null };
+}
+
+async function describe(
+  store: ImageStore,
+  task: SourceTask,
+  live: readonly string[],
+  silent: SilentRegistries,
+): Promise<ManifestTask> {
+  const digests = digestFiles(task.files);
+  const digest = taskDigest(digests);
+  const { image, source, base } = await resolveImage(store, task, digest, silent);
+  return {
+    task_id: task.taskId,
+    source_digest: sourceDigest(digests),
+    task_digest: digest,
+    public_digest: publicDigest(digests),
+    file_count: bakedFiles(task).length,
+    image,
+    image_source: source,
+    base,
+    track: TRACK,
+    verifier: live.includes(task.taskId) ? 'live' : task.config.verifier.mode,
+    artifact_paths: [],
+    evidence: evidenceOf(task.files),
+    sealed: null,
+  };
+}
+
+/** What of a task goes into a cache: never its solution. */
+function bakedFiles(task: SourceTask): readonly TaskFile[] {
+  return task.files.filter((file) => !file.path.startsWith('solution/'));
+}
+
+async function writeTask(directory: string, task: SourceTask): Promise<void> {
+  for (const { path, bytes, executable } of bakedFiles(task)) {
+    const target = join(directory, task.taskId, path);
+    await mkdir(dirname(target), { recursive: true });
+    await writeFile(target, bytes, { mode: executable ? 0o755 : 0o644, flag: 'wx' });
+  }
+}
+
+/** One refusal that names every task that cannot be baked, so that they need not be found one by one. */
+function refusal(failures: readonly EvaluatorError[]): EvaluatorError | null {
+  const [first] = failures;
+  if (first === undefined || failures.length === 1) return first ?? null;
+  const list = failures.map((failure) => `${failure.code}: ${failure.message}`).join('\n');
+  return new EvaluatorError(first.code, `${failures.length} tasks cannot be baked\n${list}`, {
+    cause: first,
+  });
+}
+
+async function bakeInto(work: string, options: BakeOptions): Promise<Manifest> {
+  const chosen = chooseTasks(await findTasks(options.from), options);
+  const store = await connectImageStore(options.engineSocket);
+  const silent: SilentRegistries = new Set();
+  const tasks: ManifestTask[] = [];
+  const failures: EvaluatorError[] = [];
+  for (const [taskId, directory] of chosen) {
+    options.onProgress(`baking ${taskId}`);
+    try {
+      const task = await readTask(taskId, directory);
+      tasks.push(await describe(store, task, options.live, silent));
+      await writeTask(work, task);
+    } catch (error) {
+      if (!(error instanceof EvaluatorError) || error.code.startsWith('engine_')) throw error;
+      failures.push(error);
+    }
+  }
+  const refused = refusal(failures);
+  if (refused !== null) throw refused;
+  const toolchain = options.toolchain && (await options.toolchain({ outFile: join(work, 'toolchain.tar') }));
+  return { schema_version: 1, cache_id: null, toolchain_digest: toolchain?.digest ?? null, tasks };
+}
+
+/**
+ * Bakes plain tasks into a cache: public files, tests, and a manifest that pins every byte and every image
+ * (spec/05). The same tasks and images give the same bytes.
+ * @throws bake_output_exists, task_*, image_*, engine_*, toolchain_*.
+ */
+export async function bakeTasks(options: BakeOptions): Promise<BakeResult> {
+  const out = resolve(options.out);
+  await verifyOutput(out);
+  await mkdir(dirname(out), { recursive: true });
+  const work = await mkdtemp(join(dirname(out), `.${basename(out)}-`));
+  try {
+    const manifest = await bakeInto(work, options);
+    await writeFile(join(work, 'manifest.json'), encodeManifest(manifest), { mode: 0o644, flag: 'wx' });
+    await chmod(work, 0o755);
+    await rename(work, out);
+    return { manifest, cacheDigest: cacheDigest(manifest) };
+  } catch (error) {
+    await rm(work, { recursive: true, force: true });
+    throw error;
+  }
+}

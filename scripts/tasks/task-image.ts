@@ -1,0 +1,130 @@
+import { packTar } from '../../guest/engine/tar.ts';
+import { EvaluatorError } from '../../guest/errors.ts';
+import { STAND_IN_LABEL, STAND_IN_VALUE, verifyTaskImage } from '../../guest/tasks/image-rules.ts';
+import type { ImageBase } from '../../guest/tasks/manifest.ts';
+import type { ImageSource } from '../../guest/wire/score-record.ts';
+import { baseImages } from './dockerfile.ts';
+import type { ImageStore } from './image-store.ts';
+import type { SourceTask } from './source.ts';
+
+/** A TDX guest is an x86-64 machine. */
+const EXPECTED = { architecture: 'amd64', maxBytes: 32 * 1024 ** 3 };
+const CONTEXT = 'environment/';
+const KEPT_LINES = 6;
+// What the engine says when it reached no registry, as opposed to one that said no.
+const UNREACHABLE =
+  /dial tcp|dial udp|no such host|connection re(?:fused|set)|no route to host|network is unreachable|request canceled|deadline exceeded|timeout|TLS handshake|x509|\bEOF\b/i;
+
+export interface TaskImageRef {
+  /** `repo@sha256:…`, or `sha256:…` for an image that was built here. */
+  image: string;
+  source: ImageSource;
+  base: ImageBase;
+}
+
+/** Registries that did not answer during this bake; each is asked once. */
+export type SilentRegistries = Set<string>;
+
+function registryOf(ref: string): string {
+  const first = ref.split('/')[0] ?? '';
+  return ref.includes('/') && /[.:]|^localhost$/.test(first) ? first : 'docker.io';
+}
+
+/** The digest under which a registry answers for a tag; null when the registry does not answer at all. */
+async function pullByDigest(
+  store: ImageStore,
+  tag: string,
+  silent: SilentRegistries,
+  where: string,
+): Promise<TaskImageRef | null> {
+  const registry = registryOf(tag);
+  if (silent.has(registry)) return null;
+  try {
+    await store.pull(tag);
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    if (!UNREACHABLE.test(message))
+      throw new EvaluatorError(
+        'image_pull_failed',
+        `${where}: ${registry} does not give ${tag}: ${message}`,
+        {
+          cause,
+        },
+      );
+    silent.add(registry);
+    return null;
+  }
+  const repository = tag.replace(/@.*$/, '').replace(/:[^/:]*$/, '');
+  const digests = await store.repoDigests(tag);
+  const image = digests.find((digest) => digest.startsWith(`${repository}@`));
+  if (image === undefined)
+    throw new EvaluatorError('image_pull_failed', `${where}: the engine knows no registry digest of ${tag}`);
+  return { image, source: 'pulled', base: 'registry' };
+}
+
+function buildContext(task: SourceTask): Buffer {
+  const files = task.files.filter((file) => file.path.startsWith(CONTEXT));
+  return packTar([
+    { path: './', directory: true },
+    ...files.map(({ path, bytes, executable }) => ({
+      path: path.slice(CONTEXT.length),
+      bytes,
+      mode: executable ? (0o755 as const) : (0o644 as const),
+    })),
+  ]);
+}
+
+function imageName(taskId: string, taskDigest: string): string {
+  const name = taskId
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
+  return `cvm-evaluator/task-${name}:${taskDigest.slice(0, 12)}`;
+}
+
+async function buildImage(store: ImageStore, task: SourceTask, taskDigest: string): Promise<TaskImageRef> {
+  const where = `task ${task.taskId}`;
+  const output: string[] = [];
+  const { error } = await store.build({
+    context: buildContext(task),
+    tag: imageName(task.taskId, taskDigest),
+    timeoutMs: task.config.environment.buildTimeoutSec * 1000,
+    onProgress: ({ stream, status }) => {
+      const line = (stream ?? status ?? '').trim();
+      if (line !== '' && output.push(line) > KEPT_LINES) output.shift();
+    },
+  });
+  const built = error === null ? await store.inspect(imageName(task.taskId, taskDigest)) : null;
+  if (built === null)
+    throw new EvaluatorError(
+      'image_build_failed',
+      `${where}: environment/Dockerfile did not build: ${error ?? 'no image'}\n${output.join('\n')}`,
+    );
+  const dockerfile = task.files.find((file) => file.path === `${CONTEXT}Dockerfile`)?.bytes.toString('utf8');
+  const bases = await Promise.all(baseImages(dockerfile ?? '').map((name) => store.inspect(name)));
+  const isStandIn = [built, ...bases].some((image) => image?.labels[STAND_IN_LABEL] === STAND_IN_VALUE);
+  return { image: built.id, source: 'built', base: isStandIn ? 'stand-in' : 'registry' };
+}
+
+/**
+ * The image a task runs in: the digest of its `docker_image` tag where a registry answers, else built from its
+ * Dockerfile and recorded as built (spec/05, Images).
+ * @throws image_pull_failed (a registry answered, with a no), image_build_failed, image_declares_volume,
+ * image_label_reserved, image_architecture, image_too_large, engine_*.
+ */
+export async function resolveImage(
+  store: ImageStore,
+  task: SourceTask,
+  taskDigest: string,
+  silent: SilentRegistries,
+): Promise<TaskImageRef> {
+  const where = `task ${task.taskId}`;
+  const tag = task.config.environment.dockerImage;
+  const pulled = tag === null ? null : await pullByDigest(store, tag, silent, where);
+  const resolved = pulled ?? (await buildImage(store, task, taskDigest));
+  const image = await store.inspect(resolved.image);
+  if (image === null)
+    throw new EvaluatorError('image_pull_failed', `${where}: the engine has lost ${resolved.image}`);
+  verifyTaskImage(image, EXPECTED, where);
+  return resolved;
+}
