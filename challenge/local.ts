@@ -6,6 +6,7 @@ import { sha256Hex } from '../guest/wire/digest.ts';
 import { type PinnedMechanism, parseMechanism } from '../guest/wire/mechanism.ts';
 import { parsePlan } from '../guest/wire/plan.ts';
 import { ed25519PublicHex } from '../guest/wire/plan-signature.ts';
+import type { CollateralSource } from './accept.ts';
 import { type Challenge, type ChallengeOptions, startChallenge } from './challenge.ts';
 import type { ChallengeConfig } from './config.ts';
 import { type Issuer, planRootOf } from './issue-plan.ts';
@@ -19,6 +20,9 @@ import { parseRoot } from './verify/root.ts';
 /** The one submitter of a local challenge. */
 const LOCAL_HOTKEY = 'local';
 const TRACK = 'terminal-bench';
+
+/** The effects that a local challenge is given. */
+export type LocalDeps = Pick<ChallengeOptions, 'now' | 'log'> & { collateral: CollateralSource };
 
 export interface LocalChallenge extends Challenge {
   evalRunId: string;
@@ -122,7 +126,7 @@ function prepare(config: ChallengeConfig, preparation: Preparation): Pick<Run, '
  */
 export async function startLocalChallenge(
   config: ChallengeConfig,
-  { now, log }: Pick<ChallengeOptions, 'now' | 'log'>,
+  { now, log, collateral }: LocalDeps,
 ): Promise<LocalChallenge> {
   const agentZip = readInput(config.agent_zip_path, 'agent_zip_path');
   const mechanismBytes = readInput(config.mechanism_path, 'mechanism_path');
@@ -141,7 +145,7 @@ export async function startLocalChallenge(
       allowlist: config.allowlist,
       rootDer,
       acceptedTcb: new Set(config.accepted_tcb),
-      collateral: async () => config.collateral,
+      collateral,
     },
     artifact: (run) => {
       if (run.agentHash === agentHash) return agentZip;

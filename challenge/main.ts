@@ -11,6 +11,7 @@ try {
   const config = parseConfig(await buffer(process.stdin));
   const challenge = await startLocalChallenge(config, {
     now: Date.now,
+    collateral: async () => config.collateral,
     log: (event) => print(process.stderr, event),
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -1,5 +1,6 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { ResultInput } from '../../challenge/verify/result.ts';
 import { parseEventLog } from '../../guest/attest/event-log.ts';
 import { encodeCanonical } from '../../guest/wire/canonical.ts';
 import { digest, sha256Hex } from '../../guest/wire/digest.ts';
@@ -10,7 +11,6 @@ import { ed25519PublicHex, type PlanRoot, signPlan, signSigner } from '../../gue
 import { scoreReportData } from '../../guest/wire/report-data.ts';
 import { encodeResult, type Result } from '../../guest/wire/result.ts';
 import type { RepRecord, ScoreRecord, TaskRecord } from '../../guest/wire/score-record.ts';
-import type { ResultInput } from '../../challenge/verify/result.ts';
 import { createPlatform, type Platform, type PlatformOptions } from '../../simulator/platform.ts';
 
 /** A fixed time, so that no test depends on the clock. */
