@@ -16,7 +16,6 @@ export type Role = 'trial' | 'control' | 'tools' | 'probe';
 export interface Session {
   id: string;
   owner: string;
-  runId: string;
 }
 
 /** Start time of a process in clock ticks since boot (proc(5), field 22); null when it is gone. */
@@ -35,18 +34,18 @@ function bootId(): string {
 }
 
 /** `orchestratorContainer` is this process's own container id, or null at a desk. */
-export function newSession(runId: string, orchestratorContainer: string | null): Session {
+export function newSession(orchestratorContainer: string | null): Session {
   const owner = orchestratorContainer
     ? `container:${orchestratorContainer}`
     : `process:${bootId()}:${process.pid}:${processStartTime(process.pid)}`;
-  return { id: randomBytes(8).toString('hex'), owner, runId };
+  return { id: randomBytes(8).toString('hex'), owner };
 }
 
-export function labelsOf(session: Session, role: Role, rep: string): Record<string, string> {
+export function labelsOf(session: Session, runId: string, role: Role, rep: string): Record<string, string> {
   return {
     [LABEL.session]: session.id,
     [LABEL.owner]: session.owner,
-    [LABEL.run]: session.runId,
+    [LABEL.run]: runId,
     [LABEL.role]: role,
     [LABEL.rep]: rep,
   };

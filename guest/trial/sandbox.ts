@@ -40,7 +40,7 @@ export function containerSpec(
     env: [home, ...Object.entries(task.env).map(([name, value]) => `${name}=${value}`)],
     // The holder starts in /: an agent may have replaced WORKDIR before the second life.
     workingDir: '/',
-    labels: labelsOf(context.session, role, rep),
+    labels: labelsOf(context.session, context.runId, role, rep),
     capAdd: [...BASE_CAPABILITIES, ...task.capAdd],
     nanoCpus: task.limits.nano_cpus,
     cpuShares: context.cpuShares,

@@ -10,6 +10,7 @@ export interface TrialContext {
   info: EngineInfo;
   clock: Clock;
   session: Session;
+  runId: string;
   toolsVolume: string;
   /** CPU weight of trial containers, below the guest's own (spec/02, mechanism). */
   cpuShares: number;
@@ -18,6 +19,8 @@ export interface TrialContext {
   diskPath: string;
   /** Disk kept free for the guest, in bytes. */
   diskReserveBytes: number;
+  /** Bounds how many uploads run at once. */
+  uploads: <T>(upload: () => Promise<T>) => Promise<T>;
   counters: { faults: number };
 }
 

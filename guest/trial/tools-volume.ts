@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
-import type { Engine } from '../engine/port.ts';
-import { labelsOf, type Session } from './labels.ts';
+import { labelsOf } from './labels.ts';
 import { TOOLS } from './sandbox.ts';
+import type { TrialContext } from './session.ts';
 
 /**
  * Fills a named volume with the toolchain, once per session, through the archive API of a helper that never
@@ -9,13 +9,13 @@ import { TOOLS } from './sandbox.ts';
  * Returns the volume's name. `imageId`: any image; the helper only lends its file system.
  */
 export async function createToolsVolume(
-  engine: Engine,
-  session: Session,
+  context: Pick<TrialContext, 'engine' | 'session' | 'runId'>,
   toolchainTar: string,
   imageId: string,
 ): Promise<string> {
+  const { engine, session } = context;
   const name = `cvm-eval-tools-${session.id}`;
-  const labels = labelsOf(session, 'tools', 'tools');
+  const labels = labelsOf(session, context.runId, 'tools', 'tools');
   await engine.createVolume(name, labels);
   const helper = await engine.create({
     name: `cvm-eval-tools-${session.id}`,

@@ -55,7 +55,9 @@ export async function uploadTests(
   task: TrialTask,
   tests: readonly Upload[],
 ): Promise<void> {
-  await context.engine.putArchive(target.containerId, '/', testsTar(target.secretPath, task, tests));
+  await context.uploads(() =>
+    context.engine.putArchive(target.containerId, '/', testsTar(target.secretPath, task, tests)),
+  );
 }
 
 async function killQuietly(context: TrialContext, containerId: string): Promise<void> {

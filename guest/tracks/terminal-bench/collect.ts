@@ -6,6 +6,7 @@ import { parseReward } from './reward.ts';
 
 const LOGS = '/logs/verifier';
 const MAX_REWARD_BYTES = 4096;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_FRONT_BYTES = 64 * 1024;
 
 /** What a dead container says of its verification. */
@@ -47,4 +48,9 @@ export async function collect(
   if (!ctrf) return { reward: 0, proof: 'missing', unserved };
   const enough = evidence.passed === null || ctrf.passed >= evidence.passed;
   return { reward: enough || reward < 1 ? reward : 0, proof: 'shown', unserved };
+}
+
+/** What test.sh printed, for a local run's logs; null when it is absent, too large or cannot be read. */
+export async function readTestOutput(engine: Engine, containerId: string): Promise<Buffer | null> {
+  return read(engine, containerId, 'test-output.txt', MAX_OUTPUT_BYTES).catch(() => null);
 }

@@ -37,7 +37,7 @@ async function prepare(
   );
   try {
     await phases.time('upload', () =>
-      context.engine.putArchive(created.containerId, '/', firstLifeTar(task, agent)),
+      context.uploads(() => context.engine.putArchive(created.containerId, '/', firstLifeTar(task, agent))),
     );
     const sandbox = await phases.time('start', () => startHolder(context, created, task));
     const execId = await phases.time('exec', () => createAgentExec(context, sandbox, task, agent));

@@ -4,7 +4,7 @@ import { chargedTo } from '../../trial/faults.ts';
 import { createSandbox, type Sandbox, startHolder } from '../../trial/sandbox.ts';
 import type { TrialContext, TrialTask, Upload } from '../../trial/session.ts';
 import { runLiveVerifier, runSecondLife, uploadTests, type VerifierEnd } from '../../trial/verifier-life.ts';
-import { type Collected, collect } from './collect.ts';
+import { type Collected, collect, readTestOutput } from './collect.ts';
 
 /** A task with what its verification needs; `tests` are read only when no agent of it will start again. */
 export interface VerifiedTask {
@@ -19,6 +19,8 @@ export interface Verification {
   reward: number;
   /** Wall time of the tests themselves, ms. */
   verifierMs: number;
+  /** What test.sh printed; null when ranked: no byte of a container is kept then (spec/03). */
+  testOutput: Buffer | null;
 }
 
 /** Paths below tests/, as the second life expects them. */
@@ -104,8 +106,28 @@ export async function verifyRep(
   const run = task.trial.verifier.mode === 'live' ? runLiveVerifier : runSecondLife;
   const attempt = await charged(() => afterUpload(context, task, sandbox, run));
   const { verifierMs } = attempt;
-  if (attempt.end === 'timeout') return { reward: 0, verifierMs };
-  if (attempt.collected && proves(attempt)) return { reward: attempt.collected.reward, verifierMs };
+  const testOutput =
+    task.disclosure === 'full' ? await readTestOutput(context.engine, sandbox.containerId) : null;
+  if (attempt.end === 'timeout') return { reward: 0, verifierMs, testOutput };
+  if (attempt.collected && proves(attempt))
+    return { reward: attempt.collected.reward, verifierMs, testOutput };
   await verifyVerifier(context, task, tests);
-  return { reward: 0, verifierMs };
+  return { reward: 0, verifierMs, testOutput };
+}
+
+const TRIVIAL_TEST = Buffer.from('#!/opt/evaluator/busybox sh\necho 1 >/logs/verifier/reward.txt\n');
+
+/**
+ * Preflight's control of an image: a trivial test of our own runs in a second life and its reward is read,
+ * while the task's own tests are still out of reach (spec/03, Reward).
+ * @throws verifier_broken, engine_*.
+ */
+export async function verifyVerifierPath(context: TrialContext, trial: TrialTask): Promise<void> {
+  const task: VerifiedTask = {
+    trial: { ...trial, network: 'none', verifier: { mode: 'restart', timeoutMs: 60_000, env: {} } },
+    evidence: { kind: 'none', passed: null },
+    tests: async () => [],
+    disclosure: 'codes_only',
+  };
+  await verifyVerifier(context, task, [{ path: 'test.sh', bytes: TRIVIAL_TEST, executable: true }]);
 }

@@ -1,0 +1,67 @@
+import { request } from 'node:https';
+import { EvaluatorError } from '../errors.ts';
+
+const CALL_DEADLINE_MS = 30_000;
+const MAX_REPLY_BYTES = 64 * 1024;
+
+export interface Reply {
+  status: number;
+  body: Buffer;
+}
+
+export interface ChallengeRequest {
+  method: 'GET' | 'POST';
+  url: string;
+  /** The run token: a bearer, never logged. */
+  token: string;
+  /** The plan's server_ca_pem: the only issuer that is believed. */
+  caPem: string;
+  body: Buffer | null;
+  maxReplyBytes: number;
+}
+
+/**
+ * One HTTPS exchange with the challenge: TLS 1.3, the plan's CA alone, no redirect (any status is handed
+ * back), no proxy, a size cap and a deadline.
+ * @throws artifact_unavailable on a network failure or a reply over the cap.
+ */
+export function askChallenge(call: ChallengeRequest): Promise<Reply> {
+  const headers: Record<string, string | number> = { authorization: `Bearer ${call.token}` };
+  if (call.body) {
+    headers['content-type'] = 'application/json';
+    headers['content-length'] = call.body.length;
+  }
+  return new Promise((resolve, reject) => {
+    const fail = (what: string, cause?: unknown) =>
+      reject(new EvaluatorError('challenge_unreachable', `${call.method} ${call.url}: ${what}`, { cause }));
+    const outgoing = request(
+      call.url,
+      {
+        method: call.method,
+        headers,
+        ca: call.caPem,
+        minVersion: 'TLSv1.3',
+        agent: false,
+        signal: AbortSignal.timeout(CALL_DEADLINE_MS),
+      },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        let size = 0;
+        incoming.on('data', (chunk: Buffer) => {
+          size += chunk.length;
+          if (size > call.maxReplyBytes) {
+            outgoing.destroy();
+            fail(`reply larger than ${call.maxReplyBytes} bytes`);
+          } else chunks.push(chunk);
+        });
+        incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(chunks) }));
+        incoming.on('error', (error) => fail(error.message, error));
+      },
+    );
+    outgoing.on('error', (error) => fail(error.message, error));
+    outgoing.end(call.body ?? undefined);
+  });
+}
+
+/** A small reply's size cap. */
+export const SMALL_REPLY = MAX_REPLY_BYTES;

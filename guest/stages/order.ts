@@ -1,0 +1,23 @@
+import type { AgentPackage } from '../agent/types.ts';
+import type { TaskCache } from '../tasks/types.ts';
+import type { VerifiedTask } from '../tracks/terminal-bench/verify.ts';
+import type { Capacity } from '../trial/capacity.ts';
+import type { TrialAgent, TrialContext } from '../trial/session.ts';
+import type { PinnedMechanism } from '../wire/mechanism.ts';
+import type { EvalPlan } from '../wire/plan.ts';
+
+/** A task that preflight has made ready, with the agent as it enters that task's containers. */
+export interface OrderedTask extends VerifiedTask {
+  agent: TrialAgent;
+}
+
+/** What preflight hands on: a plan that can be run, and everything it needs. */
+export interface Order {
+  plan: EvalPlan;
+  pinned: PinnedMechanism;
+  cache: TaskCache;
+  agentPackage: AgentPackage;
+  tasks: readonly OrderedTask[];
+  context: TrialContext;
+  capacity: Capacity;
+}

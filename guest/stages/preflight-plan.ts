@@ -1,0 +1,70 @@
+import { timingSafeEqual } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { verifyPlanAgainstMechanism } from '../consensus/plan-mechanism.ts';
+import { EvaluatorError } from '../errors.ts';
+import { openCache } from '../tasks/cache.ts';
+import type { TaskCache } from '../tasks/types.ts';
+import { sha256Hex } from '../wire/digest.ts';
+import { type PinnedMechanism, parseMechanism, trackRules } from '../wire/mechanism.ts';
+import { type EvalPlan, parsePlan } from '../wire/plan.ts';
+import { verifyPlanSignatures, verifyPlanWindow } from '../wire/plan-signature.ts';
+import type { GuestConfig, Host } from './config.ts';
+import { verifyPlannedTask } from './trial-task.ts';
+
+/** The signed plan, within its window, handed in with the token it names. */
+export function readPlan({ config, inputs, nowMs }: Host): EvalPlan {
+  const plan = parsePlan(inputs.planBytes);
+  verifyPlanSignatures(plan, config.planRoot);
+  verifyPlanWindow(plan, nowMs());
+  const token = Buffer.from(sha256Hex(inputs.runToken), 'hex');
+  if (!timingSafeEqual(token, Buffer.from(plan.run_token_sha256, 'hex'))) {
+    throw new EvaluatorError('run_token_mismatch', 'EVAL_RUN_TOKEN: not the token of this plan');
+  }
+  return plan;
+}
+
+/** What only a desk may do, and what this image does not offer yet. @throws usage, sealed_cache_unsupported. */
+export function verifyOffered(plan: EvalPlan, config: GuestConfig): void {
+  if (plan.track !== 'terminal-bench') {
+    throw new EvaluatorError('track_unknown', `plan: track "${plan.track}" is not run by this image`);
+  }
+  if (plan.key_release !== null) {
+    throw new EvaluatorError(
+      'sealed_cache_unsupported',
+      'plan: key_release is set, but this image opens no sealed cache',
+    );
+  }
+  if (plan.tasks.some((task) => task.network === 'inference')) {
+    throw new EvaluatorError('network_unsupported', 'plan: network "inference" is not offered by this image');
+  }
+  if (plan.ranked && (config.solutionsDirectory !== null || config.logsDirectory !== null)) {
+    throw new EvaluatorError('usage', 'a ranked run takes neither --solutions nor --logs');
+  }
+}
+
+/** The mechanism file that the plan pins. */
+export async function readMechanism(plan: EvalPlan, file: string): Promise<PinnedMechanism> {
+  const pinned = parseMechanism(await readFile(file));
+  verifyPlanAgainstMechanism(plan, pinned);
+  trackRules(pinned.mechanism, plan.track);
+  return pinned;
+}
+
+/** The cache that the plan pins, every file of it checked, with every task of the plan in it. */
+export async function openPlannedCache(plan: EvalPlan, directory: string): Promise<TaskCache> {
+  const cache = await openCache(directory);
+  if (cache.cacheDigest !== plan.cache_digest) {
+    throw new EvaluatorError(
+      'cache_digest_mismatch',
+      `${directory}: cache_digest is ${cache.cacheDigest}, the plan says ${plan.cache_digest}`,
+    );
+  }
+  if (cache.toolchainDigest !== plan.toolchain_digest) {
+    throw new EvaluatorError(
+      'toolchain_digest_mismatch',
+      `${directory}: toolchain_digest is ${cache.toolchainDigest}, the plan says ${plan.toolchain_digest}`,
+    );
+  }
+  for (const planned of plan.tasks) verifyPlannedTask(cache.task(planned.task_id), planned, plan.track);
+  return cache;
+}

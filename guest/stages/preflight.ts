@@ -1,0 +1,176 @@
+import { existsSync } from 'node:fs';
+import pLimit from 'p-limit';
+import type { AgentPackage } from '../agent/types.ts';
+import { freeDiskBytes } from '../engine/disk.ts';
+import type { EngineInfo } from '../engine/port.ts';
+import { EvaluatorError } from '../errors.ts';
+import type { TaskCache } from '../tasks/types.ts';
+import { diskNeed, repNeed } from '../tracks/terminal-bench/run-task.ts';
+import { verifyVerifierPath } from '../tracks/terminal-bench/verify.ts';
+import { Capacity } from '../trial/capacity.ts';
+import { labelsOf } from '../trial/labels.ts';
+import { networkName } from '../trial/sandbox.ts';
+import type { TrialContext, TrialTask, Upload } from '../trial/session.ts';
+import { sweepOrphans } from '../trial/sweep.ts';
+import { createToolsVolume } from '../trial/tools-volume.ts';
+import { type Mechanism, trackRules } from '../wire/mechanism.ts';
+import type { EvalPlan } from '../wire/plan.ts';
+import { fetchAgent, verifyAgentEnv } from './artifact.ts';
+import type { Host } from './config.ts';
+import { verifyEngineFloor } from './engine-floor.ts';
+import { resolveImages } from './images.ts';
+import type { Order, OrderedTask } from './order.ts';
+import { openPlannedCache, readMechanism, readPlan, verifyOffered } from './preflight-plan.ts';
+import { readSolution } from './solutions.ts';
+import { toTrialTask } from './trial-task.ts';
+
+const MIB = 1024 * 1024;
+const UPLOADS_AT_ONCE = 4;
+const CONTROLS_AT_ONCE = 2;
+
+async function capacityOf(
+  plan: EvalPlan,
+  info: EngineInfo,
+  mechanism: Mechanism,
+  diskPath: string,
+): Promise<Capacity> {
+  const { memory_mb, disk_mb } = mechanism.reserve;
+  return new Capacity({
+    cpus: info.cpus,
+    memoryBytes: info.memoryBytes - memory_mb * MIB,
+    diskBytes: (await freeDiskBytes(diskPath)) - disk_mb * MIB,
+    slots: plan.n_concurrent,
+  });
+}
+
+/** @throws task_too_large: a task that can never fit is refused by name (spec/03, Scheduling). */
+function verifyFits(capacity: Capacity, task: OrderedTask, plan: EvalPlan): void {
+  const key = capacity.neverFits(repNeed(task)) ?? capacity.neverFits(diskNeed(task, plan.r));
+  if (key === null) return;
+  const { nano_cpus, memory_bytes, storage_bytes } = task.trial.limits;
+  throw new EvaluatorError(
+    'task_too_large',
+    `task ${task.trial.taskId}: wants ${nano_cpus / 1e9} CPUs, ${memory_bytes / MIB} MiB memory and ` +
+      `${plan.r} × ${storage_bytes / MIB} MiB disk, more ${key} than this machine has`,
+  );
+}
+
+function agentFiles(agent: AgentPackage): Upload[] {
+  return agent.files.map(({ path, bytes }) => ({ path: `agent/${path}`, bytes, executable: true }));
+}
+
+function agentEnv(agent: AgentPackage, host: Host): string[] {
+  return agent.manifest.env.flatMap((name) => {
+    const value = host.inputs.agentEnv[name];
+    return value === undefined ? [] : [`${name}=${value}`];
+  });
+}
+
+async function orderedTasks(
+  host: Host,
+  plan: EvalPlan,
+  cache: TaskCache,
+  agent: AgentPackage,
+  mechanism: Mechanism,
+): Promise<OrderedTask[]> {
+  const rules = trackRules(mechanism, plan.track);
+  const images = await resolveImages(
+    host.engine,
+    plan.tasks.map((task) => cache.task(task.task_id)),
+  );
+  return Promise.all(
+    plan.tasks.map(async (planned) => {
+      const cached = cache.task(planned.task_id);
+      const image = images.get(planned.task_id);
+      if (!image)
+        throw new EvaluatorError('image_missing', `task ${planned.task_id}: its image was not resolved`);
+      const solution = await readSolution(host.config.solutionsDirectory, planned.task_id);
+      return {
+        trial: toTrialTask(cached, planned, rules, image),
+        evidence: cached.evidence,
+        tests: () => cache.tests(planned.task_id),
+        disclosure: plan.ranked ? 'codes_only' : 'full',
+        agent: {
+          command: agent.manifest.command,
+          env: agentEnv(agent, host),
+          files: [...agentFiles(agent), ...solution],
+        },
+      } satisfies OrderedTask;
+    }),
+  );
+}
+
+async function trialContext(
+  host: Host,
+  plan: EvalPlan,
+  info: EngineInfo,
+  mechanism: Mechanism,
+): Promise<Omit<TrialContext, 'toolsVolume'>> {
+  const { engine, clock, journal, session } = host;
+  const objects = await sweepOrphans(engine, session);
+  if (objects > 0) journal.write({ event: 'swept', objects });
+  return {
+    engine,
+    info,
+    clock,
+    session,
+    runId: plan.eval_run_id,
+    cpuShares: mechanism.reserve.trial_cpu_shares,
+    maxStartRetries: mechanism.max_start_retries,
+    diskReserveBytes: mechanism.reserve.disk_mb * MIB,
+    // In the measured image the engine's root is not mounted: the guest's own layer lies on the same disk.
+    diskPath: existsSync(info.dockerRootDir) ? info.dockerRootDir : '/',
+    uploads: pLimit(UPLOADS_AT_ONCE),
+    counters: { faults: 0 },
+  };
+}
+
+/** One trivial verification per image: test.sh can be run, and its reward read, before any agent starts. */
+async function verifyImages(context: TrialContext, tasks: readonly OrderedTask[]): Promise<void> {
+  const limit = pLimit(CONTROLS_AT_ONCE);
+  const byImage = new Map<string, TrialTask>(tasks.map((task) => [task.trial.image.id, task.trial]));
+  await Promise.all([...byImage.values()].map((task) => limit(() => verifyVerifierPath(context, task))));
+}
+
+/**
+ * Everything that can refuse a run before it costs anything: plan, window, token, mechanism, cache, engine,
+ * images, agent, capacity. A plan that cannot be run is refused here, before any key is asked for.
+ * @throws EvaluatorError of fault `input` or `infra`.
+ */
+export async function preflight(host: Host): Promise<Order> {
+  const plan = readPlan(host);
+  verifyOffered(plan, host.config);
+  const pinned = await readMechanism(plan, host.config.mechanismFile);
+  const cache = await openPlannedCache(plan, host.config.cacheDirectory);
+  const { mechanism } = pinned;
+  const info = await host.engine.info();
+  verifyEngineFloor(info, mechanism.floors, plan.ranked ? 'ranked' : 'local');
+  const agentPackage = await fetchAgent(plan, host.inputs.runToken);
+  verifyAgentEnv(agentPackage, plan);
+  const tasks = await orderedTasks(host, plan, cache, agentPackage, mechanism);
+  const base = await trialContext(host, plan, info, mechanism);
+  const capacity = await capacityOf(plan, info, mechanism, base.diskPath);
+  for (const task of tasks) verifyFits(capacity, task, plan);
+  const toolsVolume = await toolsVolumeOf(base, cache, tasks);
+  const context = { ...base, toolsVolume };
+  if (tasks.some((task) => task.trial.network === 'open')) await openNetwork(context);
+  await verifyImages(context, tasks);
+  return { plan, pinned, cache, agentPackage, tasks, context, capacity };
+}
+
+async function toolsVolumeOf(
+  context: Omit<TrialContext, 'toolsVolume'>,
+  cache: TaskCache,
+  tasks: readonly OrderedTask[],
+): Promise<string> {
+  const image = tasks[0]?.trial.image.id;
+  if (cache.toolchainPath === null || image === undefined) {
+    throw new EvaluatorError('cache_toolchain_missing', `${cache.directory}: no toolchain.tar; bake again`);
+  }
+  return createToolsVolume(context, cache.toolchainPath, image);
+}
+
+async function openNetwork(context: TrialContext): Promise<void> {
+  const name = networkName(context);
+  await context.engine.createNetwork(name, labelsOf(context.session, context.runId, 'trial', 'network'));
+}

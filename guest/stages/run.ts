@@ -1,0 +1,68 @@
+import { EvaluatorError } from '../errors.ts';
+import { type FinishedRep, runTask, type TerminalBenchRun } from '../tracks/terminal-bench/run-task.ts';
+import { sweepSession } from '../trial/sweep.ts';
+import type { RepRecord } from '../wire/score-record.ts';
+import type { Host } from './config.ts';
+import type { JournalEvent } from './journal.ts';
+import type { Order } from './order.ts';
+import { writeRepLogs } from './rep-logs.ts';
+
+/** The reps of every task, in the plan's order, and what the journal may say of them once it may. */
+export interface RunOutcome {
+  reps: readonly (readonly RepRecord[])[];
+  /** Held back until the RESULT is out, when ranked (spec/03). */
+  heldBack: readonly JournalEvent[];
+}
+
+function repEvent({ taskId, record, first, reward, verifierMs }: FinishedRep): JournalEvent {
+  return {
+    event: 'rep',
+    task_id: taskId,
+    rep: record.rep,
+    outcome: record.outcome,
+    failure: record.failure,
+    reward,
+    wall_ms: record.wall_ms,
+    cpu_ms: record.cpu_ms,
+    memory_peak_bytes: record.memory_peak_bytes,
+    overhead_ms: first.phases.overheadMs(),
+    verifier_ms: verifierMs,
+    phases: first.phases.toJSON(),
+  };
+}
+
+/**
+ * Runs r reps of every task, as many at once as fit. The first fault that ends the run stops what has not
+ * yet started and is thrown.
+ * @throws EvaluatorError: the run ends without a RESULT.
+ */
+export async function run(order: Order, host: Host): Promise<RunOutcome> {
+  const { plan, context, capacity } = order;
+  if (plan.policy === null)
+    throw new EvaluatorError('plan_inconsistent', 'plan: terminal-bench needs a policy');
+  const heldBack: JournalEvent[] = [];
+  const stop = new AbortController();
+  const shared: TerminalBenchRun = {
+    context,
+    capacity,
+    policy: plan.policy,
+    r: plan.r,
+    runStartMs: context.clock.monotonicMs(),
+    signal: AbortSignal.any([host.signal, stop.signal]),
+    onRep: async (done) => {
+      if (plan.ranked) heldBack.push(repEvent(done));
+      else host.journal.write(repEvent(done));
+      if (host.config.logsDirectory !== null) await writeRepLogs(host.config.logsDirectory, done);
+    },
+  };
+  const tasks = order.tasks.map((task, index) => runTask(shared, task, task.agent, index));
+  try {
+    return { reps: await Promise.all(tasks), heldBack };
+  } catch (error) {
+    stop.abort(error);
+    // Agents that still run are ended now: nothing of this run will be signed.
+    await sweepSession(host.engine, host.session).catch(() => 0);
+    await Promise.allSettled(tasks);
+    throw error;
+  }
+}

@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { connectGuestAgent, findGuestAgentSocket, refuseSimulatorVariable } from '../attest/dstack.ts';
+import { connectDocker } from '../engine/docker.ts';
+import { EvaluatorError } from '../errors.ts';
+import { systemClock } from '../trial/clock.ts';
+import { newSession } from '../trial/labels.ts';
+import { sweepSession } from '../trial/sweep.ts';
+import { CACHE_DIRECTORY, type GuestConfig, type GuestInputs, type Host } from './config.ts';
+import { exitCodeOf, SIGNAL_EXIT } from './exit-codes.ts';
+import { createJournal, type Stage } from './journal.ts';
+
+/** A call of the guest agent has this long: a hung one has been a silent, billed VM (spec/04). */
+const GUEST_AGENT_DEADLINE_MS = 90_000;
+const MAX_PLAN_VARIABLE = 256 * 1024;
+
+/** Marks a stage's begin and end, so that a stuck or failed VM says where it was. */
+export async function inStage<T>(host: Host, stage: Stage, body: () => Promise<T>): Promise<T> {
+  host.journal.write({ event: 'stage', stage, mark: 'begin' });
+  try {
+    const value = await body();
+    host.journal.write({ event: 'stage', stage, mark: 'end' });
+    return value;
+  } catch (error) {
+    const { code, fault, message } = asEvaluatorError(error);
+    host.journal.write({ event: 'error', stage, code, fault, message });
+    throw error;
+  }
+}
+
+function asEvaluatorError(error: unknown): EvaluatorError {
+  if (error instanceof EvaluatorError) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code?.startsWith('ERR_PARSE_ARGS')) return new EvaluatorError('usage', message);
+  return new EvaluatorError(
+    'run_aborted',
+    `unexpected: ${error instanceof Error ? error.message : String(error)}`,
+    { cause: error },
+  );
+}
+
+function required(value: string | undefined, what: string): string {
+  if (value === undefined || value === '') throw new EvaluatorError('usage', `${what} is missing`);
+  return value;
+}
+
+function ownContainer(): string | null {
+  // Docker mounts these three files from the container's own folder: the only name of itself a guest has.
+  const found = readFileSync('/proc/self/mountinfo', 'utf8').match(/\/containers\/([0-9a-f]{64})\/hostname /);
+  return found?.[1] ?? null;
+}
+
+function readConfig(argv: readonly string[]): GuestConfig {
+  const { values } = parseArgs({
+    args: [...argv],
+    strict: true,
+    allowPositionals: false,
+    options: {
+      'plan-root': { type: 'string' },
+      'challenge-id': { type: 'string' },
+      cache: { type: 'string', default: CACHE_DIRECTORY },
+      mechanism: { type: 'string', default: new URL('../mechanism.yaml', import.meta.url).pathname },
+      'engine-socket': { type: 'string', default: '/var/run/docker.sock' },
+      'guest-agent-socket': { type: 'string' },
+      solutions: { type: 'string' },
+      logs: { type: 'string' },
+    },
+  });
+  const publicKey = required(values['plan-root'], '--plan-root');
+  if (!/^[0-9a-f]{64}$/.test(publicKey))
+    throw new EvaluatorError('usage', '--plan-root must be 64 lower-case hex digits');
+  return {
+    planRoot: { publicKey, challengeId: required(values['challenge-id'], '--challenge-id') },
+    cacheDirectory: values.cache,
+    mechanismFile: values.mechanism,
+    engineSocket: values['engine-socket'],
+    guestAgentSocket: values['guest-agent-socket'] ?? null,
+    solutionsDirectory: values.solutions ?? null,
+    logsDirectory: values.logs ?? null,
+    orchestratorContainer: ownContainer(),
+  };
+}
+
+function readInputs(env: NodeJS.ProcessEnv): GuestInputs {
+  const plan = required(env.EVAL_PLAN, 'EVAL_PLAN');
+  if (plan.length > MAX_PLAN_VARIABLE || !/^[A-Za-z0-9_-]+$/.test(plan)) {
+    throw new EvaluatorError('usage', 'EVAL_PLAN must be base64url of at most 128 KiB');
+  }
+  const agentEnv = Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+  return {
+    planBytes: Buffer.from(plan, 'base64url'),
+    runToken: required(env.EVAL_RUN_TOKEN, 'EVAL_RUN_TOKEN'),
+    agentEnv,
+  };
+}
+
+function createHost(signal: AbortSignal): Host {
+  refuseSimulatorVariable(process.env);
+  const config = readConfig(process.argv.slice(2));
+  return {
+    config,
+    inputs: readInputs(process.env),
+    engine: connectDocker(config.engineSocket),
+    session: newSession(config.orchestratorContainer),
+    connectAgent: () =>
+      connectGuestAgent({
+        socketPath: config.guestAgentSocket ?? findGuestAgentSocket(),
+        deadlineMs: GUEST_AGENT_DEADLINE_MS,
+      }),
+    clock: systemClock,
+    nowMs: Date.now,
+    journal: createJournal(2),
+    print: (line) => process.stdout.write(`${line}\n`),
+    signal,
+  };
+}
+
+/**
+ * Runs `evaluate` as a process: reads its command line and environment, ends with a documented exit code,
+ * and sweeps what this session made, on a signal too.
+ */
+export async function main(evaluate: (host: Host) => Promise<void>): Promise<void> {
+  const stop = new AbortController();
+  let host: Host;
+  try {
+    host = createHost(stop.signal);
+  } catch (error) {
+    const { code, fault, message } = asEvaluatorError(error);
+    createJournal(2).write({ event: 'error', stage: null, code, fault, message });
+    process.exit(exitCodeOf(asEvaluatorError(error)));
+  }
+  const sweep = () => sweepSession(host.engine, host.session).catch(() => 0);
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(name, () => {
+      stop.abort(new EvaluatorError('run_aborted', `ended by ${name}`));
+      sweep().finally(() => process.exit(SIGNAL_EXIT[name]));
+    });
+  }
+  try {
+    await evaluate(host);
+  } catch (error) {
+    process.exitCode = exitCodeOf(asEvaluatorError(error));
+  }
+  await sweep();
+  if (!stop.signal.aborted) process.exit();
+}
