@@ -109,7 +109,14 @@ describe('parseQuote', () => {
     expect(() => parseQuote(bytes)).toThrow(refused);
   });
 
+  it('refuses signature data with a byte more than its parts', () => {
+    const longer = Buffer.concat([v4, Buffer.of(0)]);
+    longer.writeUInt32LE(v4.readUInt32LE(632) + 1, 632);
+    expect(() => parseQuote(longer)).toThrow(refused);
+  });
+
   it.each([
+    ['version 6', 0, 6],
     ['an SGX body', 48, 1],
     ['an unknown body', 48, 4],
     ['a TD 1.0 type with the TD 1.5 size', 48, 2],
