@@ -1,0 +1,60 @@
+import { EvaluatorError } from '../../guest/errors.ts';
+import { exitCodeOf } from '../../guest/stages/exit-codes.ts';
+
+type Verb = (argv: readonly string[]) => Promise<number>;
+
+/** Verbs are loaded when called: `verify` must not pay for what `run` needs. */
+const VERBS: Readonly<Record<string, { summary: string; load: () => Promise<Verb> }>> = {
+  run: {
+    summary: 'judge an agent on tasks, end to end, with a simulated TDX machine',
+    load: async () => (await import('./run.ts')).run,
+  },
+  verify: {
+    summary: 'check a RESULT offline, one line per check',
+    load: async () => (await import('./verify.ts')).verify,
+  },
+  bake: {
+    summary: 'make a digest-pinned task cache from folders of plain tasks',
+    load: async () => (await import('./bake.ts')).bake,
+  },
+  base: {
+    summary: 'make stand-in base images where no registry answers',
+    load: async () => (await import('./base.ts')).base,
+  },
+  simulate: {
+    summary: 'serve a simulated TDX machine on a socket',
+    load: async () => (await import('./simulate.ts')).simulate,
+  },
+};
+
+const HELP = `usage: evaluator VERB [options]
+
+${Object.entries(VERBS)
+  .map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`)
+  .join('\n')}
+
+\`evaluator VERB --help\` describes a verb.
+exit codes: 0 accepted or done, 1 rejected, 2 usage or refused input, 3 verification failed,
+            5 infrastructure or run aborted (no RESULT), 130/143 ended by a signal
+`;
+
+async function main(argv: readonly string[]): Promise<number> {
+  const [name, ...rest] = argv;
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    (name === undefined ? process.stderr : process.stdout).write(HELP);
+    return name === undefined ? 2 : 0;
+  }
+  const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
+  if (!verb) {
+    throw new EvaluatorError('usage', `unknown verb ${JSON.stringify(name)}; known: ${Object.keys(VERBS).join(', ')}`);
+  }
+  return (await verb.load())(rest);
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof EvaluatorError)) throw error;
+  process.stderr.write(`evaluator: ${error.message} [${error.code}]\n`);
+  process.exitCode = exitCodeOf(error);
+}
