@@ -72,6 +72,7 @@ export const CODES = {
   cache_file_missing: 'input',
   cache_file_extra: 'input',
   cache_file_changed: 'input',
+  cache_sealed: 'input',
   cache_toolchain_missing: 'input',
   cache_toolchain_changed: 'input',
   // attestation (spec/04)

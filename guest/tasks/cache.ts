@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EvaluatorError } from '../errors.ts';
 import { sha256Hex } from '../wire/digest.ts';
@@ -16,11 +16,6 @@ interface CheckedTask {
   tests: readonly (FoundFile & FileDigest)[];
 }
 
-function isAbsent(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException | undefined)?.code;
-  return code === 'ENOENT' || code === 'ENOTDIR';
-}
-
 async function readManifest(directory: string): Promise<Manifest> {
   let bytes: Buffer;
   try {
@@ -35,11 +30,21 @@ async function readManifest(directory: string): Promise<Manifest> {
   return parseManifest(bytes);
 }
 
+function sealedName(entry: ManifestTask): string {
+  return `${entry.task_id}.sealed`;
+}
+
 async function verifyTopLevel(directory: string, manifest: Manifest): Promise<void> {
   const expected = new Set(['manifest.json', ...manifest.tasks.map((task) => task.task_id)]);
   if (manifest.toolchain_digest !== null) expected.add(TOOLCHAIN);
   if (manifest.cache_id !== null) expected.add(SEALED_FOLDER);
-  for (const name of await readdir(directory)) {
+  await refuseOthers(directory, expected);
+  if (manifest.cache_id !== null)
+    await refuseOthers(join(directory, SEALED_FOLDER), new Set(manifest.tasks.map(sealedName)));
+}
+
+async function refuseOthers(directory: string, expected: ReadonlySet<string>): Promise<void> {
+  for (const name of await readdir(directory).catch(() => [])) {
     if (!expected.has(name))
       throw new EvaluatorError(
         'cache_file_extra',
@@ -68,25 +73,26 @@ async function verifyToolchain(directory: string, manifest: Manifest): Promise<s
   return join(directory, TOOLCHAIN);
 }
 
-function refuseFiles(entry: ManifestTask, files: readonly FileDigest[]): EvaluatorError {
+function verifyFiles(entry: ManifestTask, files: readonly FileDigest[]): void {
   const { task_id: name, file_count: expected } = entry;
-  if (files.length < expected)
-    return new EvaluatorError(
-      'cache_file_missing',
-      `task ${name}: ${files.length} files, ${expected} were baked`,
+  const counts = `task ${name}: ${files.length} files, ${expected} were baked`;
+  if (files.length < expected) throw new EvaluatorError('cache_file_missing', counts);
+  if (files.length > expected) throw new EvaluatorError('cache_file_extra', counts);
+  if (publicDigest(files) !== entry.public_digest)
+    throw new EvaluatorError(
+      'cache_file_changed',
+      `task ${name}: a public file is not as it was baked; bake again`,
     );
-  if (files.length > expected)
-    return new EvaluatorError(
-      'cache_file_extra',
-      `task ${name}: ${files.length} files, ${expected} were baked`,
+  if (entry.sealed === null && taskDigest(files) !== entry.task_digest)
+    throw new EvaluatorError(
+      'cache_file_changed',
+      `task ${name}: a file of tests/ is not as it was baked; bake again`,
     );
-  const half = publicDigest(files) === entry.public_digest ? 'tests/' : 'the public files';
-  return new EvaluatorError('cache_file_changed', `task ${name}: ${half} differ from what was baked`);
 }
 
 async function verifySealed(directory: string, entry: ManifestTask): Promise<void> {
   if (entry.sealed === null) return;
-  const path = `${SEALED_FOLDER}/${entry.task_id}.sealed`;
+  const path = `${SEALED_FOLDER}/${sealedName(entry)}`;
   let found: string;
   try {
     found = await hashFile(directory, path);
@@ -102,16 +108,19 @@ async function verifySealed(directory: string, entry: ManifestTask): Promise<voi
     );
 }
 
+async function verifyTaskFolder(folder: string, name: string): Promise<void> {
+  const stat = await lstat(folder).catch(() => null);
+  if (stat?.isSymbolicLink())
+    throw new EvaluatorError('task_file_symlink', `task ${name}: ${folder} is a symbolic link`);
+  if (!stat?.isDirectory())
+    throw new EvaluatorError('cache_task_missing', `task ${name}: there is no folder ${folder}`);
+}
+
 async function checkTask(directory: string, entry: ManifestTask): Promise<CheckedTask> {
   const name = entry.task_id;
   const folder = join(directory, name);
-  let found: FoundFile[];
-  try {
-    found = await listFolder(folder, `task ${name}`, () => true);
-  } catch (cause) {
-    if (!isAbsent(cause)) throw cause;
-    throw new EvaluatorError('cache_task_missing', `task ${name}: no folder ${folder}`, { cause });
-  }
+  await verifyTaskFolder(folder, name);
+  const found = await listFolder(folder, `task ${name}`, () => true);
   const files: (FoundFile & FileDigest)[] = [];
   for (const file of found) {
     const allowed = isPublicFile(file.path) || (entry.sealed === null && file.path.startsWith('tests/'));
@@ -119,8 +128,7 @@ async function checkTask(directory: string, entry: ManifestTask): Promise<Checke
       throw new EvaluatorError('cache_file_extra', `task ${name}: ${file.path} has no place in a baked task`);
     files.push({ ...file, sha256: await hashFile(folder, file.path) });
   }
-  const half = entry.sealed === null ? taskDigest(files) === entry.task_digest : true;
-  if (!half || publicDigest(files) !== entry.public_digest) throw refuseFiles(entry, files);
+  verifyFiles(entry, files);
   await verifySealed(directory, entry);
 
   const config = parseTaskToml(await readRegularFile(folder, 'task.toml'), `${name}/task.toml`);
@@ -168,7 +176,7 @@ async function readTests(folder: string, name: string, tests: CheckedTask['tests
  * Opens a baked cache after checking every file of it against the manifest: nothing missing, changed or extra,
  * no link, no device (spec/05). Needs no key.
  * @throws cache_unreadable, cache_task_missing, cache_file_missing, cache_file_extra, cache_file_changed,
- * cache_toolchain_missing, cache_toolchain_changed, task_file_*, task_toml_invalid, json_*, schema_invalid.
+ * cache_toolchain_missing, cache_toolchain_changed (tests(): cache_sealed), task_file_*, task_toml_invalid, json_*, schema_invalid.
  */
 export async function openCache(directory: string): Promise<TaskCache> {
   const manifest = await readManifest(directory);
@@ -192,6 +200,14 @@ export async function openCache(directory: string): Promise<TaskCache> {
     toolchainPath,
     taskIds: [...checked.keys()],
     task: (taskId) => lookUp(taskId).task,
-    tests: (taskId) => readTests(join(directory, taskId), taskId, lookUp(taskId).tests),
+    async tests(taskId) {
+      const { tests } = lookUp(taskId);
+      if (manifest.cache_id !== null)
+        throw new EvaluatorError(
+          'cache_sealed',
+          `task ${taskId}: its tests are sealed; this needs the task's key`,
+        );
+      return readTests(join(directory, taskId), taskId, tests);
+    },
   };
 }

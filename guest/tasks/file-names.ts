@@ -31,7 +31,7 @@ function folded(path: string): string {
  * case folding, directories included).
  */
 export function verifyFileNames(paths: readonly string[], where: string): void {
-  const seen = new Map<string, string>();
+  const seen = new Map<string, { path: string; isFile: boolean }>();
   for (const path of paths) {
     const problem = problemOf(path);
     if (problem !== null)
@@ -42,12 +42,13 @@ export function verifyFileNames(paths: readonly string[], where: string): void {
     const components = path.split('/');
     for (let depth = 1; depth <= components.length; depth++) {
       const prefix = components.slice(0, depth).join('/');
+      const isFile = depth === components.length;
       const other = seen.get(folded(prefix));
-      if (other === undefined) seen.set(folded(prefix), prefix);
-      else if (other !== prefix || depth === components.length)
+      if (other === undefined) seen.set(folded(prefix), { path: prefix, isFile });
+      else if (other.path !== prefix || other.isFile || isFile)
         throw new EvaluatorError(
           'task_file_collision',
-          `${where}: ${JSON.stringify(other)} and ${JSON.stringify(prefix)} are one name on some file systems; rename one`,
+          `${where}: ${JSON.stringify(other.path)} and ${JSON.stringify(prefix)} are one name on some file systems; rename one`,
         );
     }
   }

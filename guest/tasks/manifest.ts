@@ -22,7 +22,7 @@ export const manifestTaskSchema = z.strictObject({
   source_digest: sha256,
   task_digest: sha256,
   public_digest: sha256,
-  /** Files under task_digest. */
+  /** Files in the task's folder: the public ones, and tests/ until sealed. */
   file_count: positiveInt,
   image: imageRef,
   image_source: imageSourceSchema,

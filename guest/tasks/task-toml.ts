@@ -1,4 +1,4 @@
-import { parse } from 'smol-toml';
+import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
 import { EvaluatorError } from '../errors.ts';
 import { envName } from '../wire/scalars.ts';
@@ -73,7 +73,7 @@ function readToml(bytes: Uint8Array, file: string): unknown {
     return parse(text);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message.split('\n')[0] : String(cause);
-    throw invalid(file, reason ?? 'not TOML', cause);
+    throw invalid(file, cause instanceof TomlError ? `line ${cause.line}: ${reason}` : `${reason}`, cause);
   }
 }
 
