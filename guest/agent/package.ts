@@ -44,7 +44,7 @@ function verifyEntry(entry: Entry, name: string): void {
     throw refused(shown, 'an extra field that changes its name or sizes');
   }
   if ((entry.generalPurposeBitFlag & UTF8_NAME) === 0 && entry.fileNameRaw.some((byte) => byte > 0x7f)) {
-    throw refused(shown, 'a name beyond ASCII that is not marked as UTF-8');
+    throw refused(shown, 'a name beyond ASCII that is not marked as UTF-8; rename it');
   }
   const mode = entry.externalFileAttributes >>> 16;
   const format = mode & FORMAT_BITS;
@@ -88,7 +88,9 @@ async function placeEntries(zip: Buffer): Promise<PlacedEntry[]> {
   const directory = readEndRecord(zip);
   const placed: PlacedEntry[] = [];
   try {
-    const file = await fromBufferPromise(zip, { lazyEntries: true, decodeStrings: false });
+    // Sizes are measured in readData; the reader's own check would speak before the entry can be named.
+    const options = { lazyEntries: true, decodeStrings: false, validateEntrySizes: false };
+    const file = await fromBufferPromise(zip, options);
     for await (const entry of file.eachEntry()) {
       placed.push({ entry, header: await file.readLocalFileHeaderPromise(entry, { minimal: false }) });
     }

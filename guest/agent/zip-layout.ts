@@ -30,7 +30,10 @@ export interface PlacedEntry {
 export function readEndRecord(zip: Buffer): CentralDirectory {
   const end = zip.length - END_BYTES;
   if (end < 0 || zip.readUInt32LE(end) !== END_SIGNATURE) {
-    throw refused('archive', 'not a ZIP, or bytes (a comment) after its end record');
+    throw refused(
+      'archive',
+      'not a ZIP, or a comment or other bytes follow its end record; write it without',
+    );
   }
   const entries = zip.readUInt16LE(end + 10);
   const size = zip.readUInt32LE(end + 12);

@@ -8,6 +8,7 @@ import { sha256Hex } from '../../../guest/wire/digest.ts';
 import { descriptor, MANIFEST, type RawArchive, type RawEntry, rawZip } from '../../support/raw-zip.ts';
 import { rejectionCode } from '../../support/throws.ts';
 
+const LOCATOR = Buffer.concat([Buffer.from('504b0607', 'hex'), Buffer.alloc(16)]);
 const text = Buffer.from('print("hello")\n'.repeat(20));
 const refusal = (entries: readonly RawEntry[], archive: RawArchive = {}) =>
   rejectionCode(parseAgentPackage(rawZip([MANIFEST, ...entries], archive)));
@@ -207,10 +208,7 @@ describe('parseAgentPackage', () => {
     ['a second disk', { disk: 1 }],
     ['another size of the directory', { directorySize: 1 }],
     ['another offset of the directory', { directoryOffset: 1 }],
-    [
-      'a ZIP64 locator',
-      { afterDirectory: Buffer.concat([Buffer.from('504b0607', 'hex'), Buffer.alloc(16)]) },
-    ],
+    ['a ZIP64 locator', { afterDirectory: LOCATOR, directorySize: 46 + 10 + 46 + 1 + LOCATOR.length }],
   ])('refuses an archive with %s', async (_, archive) => {
     expect(await refusal([{ name: 'x', data: text }], archive)).toBe('agent_package_refused');
   });
@@ -269,6 +267,23 @@ describe('parseAgentPackage', () => {
     expect(await rejectionCode(parseAgentPackage(rawZip([])))).toBe('agent_package_refused');
     const broken = rawZip([{ ...MANIFEST, data: Buffer.from('kind: vm\n') }]);
     expect(await rejectionCode(parseAgentPackage(broken))).toBe('agent_manifest_invalid');
+  });
+
+  it.each<[string, RegExp, RawEntry[], RawArchive]>([
+    ['encryption', /"x": encrypted/, [{ name: 'x', data: text, flags: 0x1 }], {}],
+    ['a link', /"x": not a regular file/, [{ name: 'x', data: text, mode: 0o120777 }], {}],
+    ['a bomb', /"x": compressed by more than/, [{ name: 'x', data: Buffer.alloc(1e6), method: 8 }], {}],
+    ['a gap', /"x": bytes before it/, [{ name: 'x', gap: text }], {}],
+    ['a nested archive', /"x": a nested archive \(gzip\)/, [{ name: 'x', data: gzipSync(text) }], {}],
+    [
+      'ZIP64',
+      /archive: ZIP64/,
+      [{ name: 'x' }],
+      { afterDirectory: LOCATOR, directorySize: 46 + 10 + 46 + 1 + LOCATOR.length },
+    ],
+  ])('says what is wrong with %s, and where', async (_, message, entries, archive) => {
+    const zip = rawZip([MANIFEST, ...entries], archive);
+    await expect(parseAgentPackage(zip)).rejects.toThrow(message);
   });
 
   it('names the entry without letting it write to a terminal', async () => {
