@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EvaluatorError } from '../guest/errors.ts';
 import { encodeCanonical } from '../guest/wire/canonical.ts';
@@ -49,11 +49,15 @@ async function loadIdentity(config: ChallengeConfig, nowMs: number): Promise<Ser
   return JSON.parse(text) as ServerIdentity;
 }
 
-/** The run that an earlier process prepared for this agent and that is still open. */
-function openRun(ledger: Ledger, agentHash: string, nowMs: number): Run | undefined {
+const tokenPath = (config: ChallengeConfig, evalRunId: string): string =>
+  join(config.state_dir, `run-token-${evalRunId}`);
+
+/** The open run that an earlier process prepared for this agent; without its token nobody was told of it. */
+function openRun(ledger: Ledger, config: ChallengeConfig, agentHash: string, nowMs: number): Run | undefined {
   return ledger
     .runsIn(['prepared', 'received', 'parked'])
     .filter((run) => run.state !== 'prepared' || nowMs < run.expiresAtMs)
+    .filter((run) => existsSync(tokenPath(config, run.evalRunId)))
     .find((run) => run.agentHash === agentHash);
 }
 
@@ -75,9 +79,6 @@ function writeOutputs(config: ChallengeConfig, issuer: Issuer, planBytes: Buffer
   for (const [name, data] of Object.entries(files)) writeFileSync(join(config.out_dir, name), data);
   writeSecret(join(config.out_dir, 'run-token'), runToken);
 }
-
-const tokenPath = (config: ChallengeConfig, evalRunId: string): string =>
-  join(config.state_dir, `run-token-${evalRunId}`);
 
 interface Preparation {
   agentZip: Buffer;
@@ -136,7 +137,7 @@ export async function startLocalChallenge(
   const identity = await loadIdentity(config, now());
   const ledger = new SqliteLedger(join(config.state_dir, 'ledger.sqlite'));
   const agentHash = sha256Hex(agentZip);
-  const resumed = openRun(ledger, agentHash, now());
+  const resumed = openRun(ledger, config, agentHash, now());
   const challenge = await startChallenge({
     ledger,
     policy: {

@@ -3,13 +3,18 @@ import { X509Certificate } from 'node:crypto';
 import { KeyUsageFlags, KeyUsagesExtension, X509Certificate as ParsedCertificate } from '@peculiar/x509';
 import { EvaluatorError } from '../../guest/errors.ts';
 
-const BLOCK = /-----BEGIN CERTIFICATE-----\r?\n[A-Za-z0-9+/=\r\n]+-----END CERTIFICATE-----\r?\n?/g;
+const BLOCK = /-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+\n-----END CERTIFICATE-----\n/g;
 /** Names that Intel gives its certificates; the TCB-signing one differs from the others in nothing else. */
 export const NAMES = {
   pck: ['Intel SGX PCK Certificate'],
   pckCa: ['Intel SGX PCK Platform CA', 'Intel SGX PCK Processor CA'],
   tcbSigning: ['Intel SGX TCB Signing'],
 } as const;
+
+function encodeBlock(der: Buffer): string {
+  const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
+}
 
 /**
  * Reads a PEM chain, leaf first. Nothing but certificate blocks may be in it, and each block's text must be
@@ -27,9 +32,7 @@ export function parseChain(pem: string, count: number, what: string): X509Certif
   return blocks.map((block, index) => {
     try {
       const certificate = new X509Certificate(block);
-      const body = block.replace(/-----[A-Z ]+-----/g, '').replace(/[\r\n]/g, '');
-      if (certificate.raw.toString('base64') !== body)
-        throw new Error('more than one certificate in a block');
+      if (encodeBlock(certificate.raw) !== block) throw new Error('not the PEM of its bytes');
       return certificate;
     } catch (cause) {
       throw new EvaluatorError('certificate_malformed', `${what}: certificate ${index} is not X.509`, {
