@@ -1,13 +1,13 @@
-import type { IncomingMessage } from 'node:http';
-import { EvaluatorError, isEvaluatorError } from '../errors.ts';
+import { isEvaluatorError } from '../errors.ts';
 import { DEADLINES_MS } from './deadline.ts';
 import { type Dial, dialSocket, type Request } from './dial.ts';
 import * as answers from './docker-answers.ts';
 import { createBody, execBody } from './docker-create.ts';
+import * as files from './docker-files.ts';
 import { listOwned } from './docker-owned.ts';
+import { container, imagePath, segment } from './docker-paths.ts';
 import { pullImage } from './docker-pull.ts';
 import { captureFrames } from './frames.ts';
-import { parsePathStat } from './path-stat.ts';
 import type { Engine, ExecSpec, RunningExec } from './port.ts';
 
 /** How much of the start, and of the end, of each output stream of an exec is kept. */
@@ -87,27 +87,15 @@ export function connectDocker(socketPath: string): Engine {
       return answers.parseExecState(await ask('execState', execId, 'GET', `/exec/${segment(execId)}/json`));
     },
 
-    async putArchive(id, path, tar) {
-      await ask('putArchive', `${id}:${path}`, 'PUT', `${container(id)}/archive`, {
-        query: { path, noOverwriteDirNonDir: '1' },
-        upload: tar,
-      });
-    },
+    putArchive: (id, path, tar) => files.putArchive(dial, id, path, tar),
 
-    getArchive: (id, path) => archive('getArchive', 'GET', id, path),
+    getArchive: (id, path) => files.getArchive(dial, id, path),
 
     async statPath(id, path) {
-      let answer: IncomingMessage;
-      try {
-        answer = await archive('statPath', 'HEAD', id, path);
-      } catch (error) {
-        if (!isEvaluatorError(error, 'engine_not_found')) throw error;
-        // A HEAD answer cannot say which was missing: the path, or the whole container.
-        await inspectRaw(id);
-        return null;
-      }
-      answer.resume();
-      return parsePathStat(answer.headers['x-docker-container-path-stat']);
+      const stat = await files.statPath(dial, id, path);
+      // The answer cannot say which was missing: the path, or the whole container.
+      if (stat === null) await inspectRaw(id);
+      return stat;
     },
 
     async writableLayerBytes(id, timeoutMs) {
@@ -159,17 +147,6 @@ export function connectDocker(socketPath: string): Engine {
 
     listOwned: (label) => listOwned(dial, label),
   };
-
-  function archive(call: 'getArchive' | 'statPath', method: 'GET' | 'HEAD', id: string, path: string) {
-    const subject = { call, of: `${id}:${path}` };
-    return dial.stream({
-      subject,
-      deadlineMs: DEADLINES_MS[call],
-      method,
-      path: `${container(id)}/archive`,
-      query: { path },
-    });
-  }
 }
 
 async function createExec(dial: Dial, id: string, spec: ExecSpec): Promise<string> {
@@ -204,20 +181,4 @@ async function orNull(answer: Promise<unknown>): Promise<unknown> {
     if (isEvaluatorError(error, 'engine_not_found')) return null;
     throw error;
   }
-}
-
-function container(id: string): string {
-  return `/containers/${segment(id)}`;
-}
-
-function imagePath(ref: string): string {
-  return ref.split('/').map(segment).join('/');
-}
-
-/** An empty or dotted segment would be cleaned away by the engine's router and name something else. */
-function segment(text: string): string {
-  if (text === '' || text === '.' || text === '..') {
-    throw new EvaluatorError('engine_not_found', `'${text}' names nothing on the engine`);
-  }
-  return encodeURIComponent(text);
 }

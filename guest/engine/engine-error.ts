@@ -1,10 +1,21 @@
 import { type Code, EvaluatorError } from '../errors.ts';
 
-/** What a call was about: its name in the port, the object, and the environment whose values must not show. */
+/** What a call was about. */
 export interface Subject {
+  /** Its name in the port. */
   call: string;
   of: string;
+  /** Environment whose values must not show. */
   env?: readonly string[];
+  /** The engine's words about a container's files may quote what an agent wrote (spec/03): withheld. */
+  about?: 'files';
+}
+
+const wordsOf = new WeakMap<EvaluatorError, string>();
+
+/** What the engine said, for a decision and never for a log; '' when it said nothing. */
+export function engineWords(error: EvaluatorError): string {
+  return wordsOf.get(error) ?? '';
 }
 
 const UNREACHABLE = new Set(['ENOENT', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EACCES', 'ENOTSOCK']);
@@ -22,31 +33,32 @@ export function connectionError(subject: Subject, error: unknown): EvaluatorErro
 export function answerError(subject: Subject, error: unknown): EvaluatorError {
   if (error instanceof EvaluatorError) return error; // of the stream that was to be sent
   const status = property(error, 'statusCode');
-  if (typeof status !== 'number') {
-    const errno = property(error, 'code');
-    if (typeof errno === 'string' && UNREACHABLE.has(errno)) return connectionError(subject, error);
-    return new EvaluatorError('engine_error', `${subject.call} ${subject.of}: ${said(subject, error)}`);
-  }
-  return new EvaluatorError(codeOf(status), `${subject.call} ${subject.of}: ${said(subject, error)}`);
+  const errno = property(error, 'code');
+  if (typeof errno === 'string' && UNREACHABLE.has(errno)) return connectionError(subject, error);
+  const words = (error instanceof Error ? error.message : String(error)).replace(PREFIX, '').trim();
+  const shown = subject.about === 'files' ? `status ${status}` : showable(words, subject.env ?? []);
+  const mapped = new EvaluatorError(codeOf(status), `${subject.call} ${subject.of}: ${shown}`);
+  wordsOf.set(mapped, words);
+  return mapped;
 }
 
-function codeOf(status: number): Code {
+/** What docker-modem puts in front of the engine's words. */
+const PREFIX = /^\(HTTP code \d+\) \S+ - /;
+
+function codeOf(status: unknown): Code {
   if (status === 404) return 'engine_not_found';
   if (status === 409 || status === 304) return 'engine_conflict';
   return 'engine_error';
 }
 
-/** The engine's own words: one line, bounded, without control characters and without environment values. */
-function said(subject: Subject, error: unknown): string {
-  let text = error instanceof Error ? error.message : String(error);
-  for (const entry of subject.env ?? []) {
+/** One bounded line, without control characters and without environment values. */
+function showable(words: string, env: readonly string[]): string {
+  let text = words;
+  for (const entry of env) {
     const value = entry.slice(entry.indexOf('=') + 1);
     if (value !== '') text = text.replaceAll(value, '[redacted]');
   }
-  return text
-    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
-    .trim()
-    .slice(0, 400);
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, 400);
 }
 
 function property(error: unknown, name: 'code' | 'statusCode'): unknown {

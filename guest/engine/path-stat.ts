@@ -4,9 +4,10 @@ import type { PathStat } from './port.ts';
 
 /** The bits of Go's os.FileMode that name a kind; a file with none of them is a regular file. */
 const MODE_DIRECTORY = 2 ** 31;
+const MODE_LINK = 2 ** 27;
 const MODE_KIND =
-  MODE_DIRECTORY + // directory
-  2 ** 27 + // symbolic link
+  MODE_DIRECTORY +
+  MODE_LINK +
   2 ** 26 + // device
   2 ** 25 + // named pipe
   2 ** 24 + // socket
@@ -37,6 +38,18 @@ export function parsePathStat(header: string | string[] | undefined): PathStat {
     isRegularFile: (mode & MODE_KIND) === 0,
     isDirectory: (mode & MODE_DIRECTORY) !== 0,
     linkTarget,
+  };
+}
+
+/** What is at `path` when the engine could not follow it: a link, whose target is not told. */
+export function unresolvable(path: string): PathStat {
+  return {
+    name: path.slice(path.lastIndexOf('/') + 1),
+    sizeBytes: 0,
+    mode: MODE_LINK + 0o777,
+    isRegularFile: false,
+    isDirectory: false,
+    linkTarget: '',
   };
 }
 

@@ -1,51 +1,88 @@
 import { isEvaluatorError } from '../errors.ts';
-import type { Engine } from './port.ts';
-import { readTar } from './tar-read.ts';
+import type { Engine, PathStat } from './port.ts';
+import { readTar, type TarCaps, type TarFile } from './tar-read.ts';
 
-const READ_TIME_MS = 30_000;
+const FILE_TIME_MS = 30_000;
 
-export type SingleFile =
-  | { kind: 'file'; bytes: Buffer }
-  | { kind: 'absent' }
-  | { kind: 'refused'; reason: string };
+/** What of the engine is needed to look and to read. */
+export type CollectFrom = Pick<Engine, 'statPath' | 'getArchive'>;
+
+type NotCollected = { kind: 'absent' } | { kind: 'refused'; reason: string };
+
+export type SingleFile = { kind: 'file'; bytes: Buffer } | NotCollected;
+export type Directory = { kind: 'directory'; files: TarFile[] } | NotCollected;
 
 /**
- * Reads one regular file of at most `maxBytes` from a stopped container, at an absolute path. Looks before it
- * reads, at every directory on the way too, so that no link is followed and no sparse file is read. Throws
- * what the engine's calls throw; everything an agent can have put there is an answer.
+ * Reads one regular file of at most `maxBytes` from a stopped container, at an absolute path. No link is
+ * followed and no sparse file is read. Everything an agent can have put there is an answer; throws what the
+ * engine's calls and a broken-off archive throw.
  */
 export async function readSingleFile(
-  engine: Pick<Engine, 'statPath' | 'getArchive'>,
+  engine: CollectFrom,
   containerId: string,
   path: string,
   maxBytes: number,
 ): Promise<SingleFile> {
-  const [file, ...parents] = await Promise.all(
-    [path, ...parentsOf(path)].map((at) => engine.statPath(containerId, at)),
-  );
-  for (const parent of parents) {
+  const stat = await look(engine, containerId, path);
+  if ('kind' in stat) return stat;
+  if (!stat.isRegularFile) return { kind: 'refused', reason: 'not a regular file' };
+  if (stat.sizeBytes > maxBytes) return { kind: 'refused', reason: `larger than ${maxBytes} bytes` };
+  const caps = { totalBytes: maxBytes, entries: 1, depth: 1, timeMs: FILE_TIME_MS };
+  const files = await read(engine, containerId, path, caps);
+  if ('kind' in files) return files;
+  const [only] = files;
+  return only === undefined
+    ? { kind: 'refused', reason: 'not a regular file' }
+    : { kind: 'file', bytes: only.bytes };
+}
+
+/**
+ * Reads the files of one directory of a stopped container, within `caps`; their paths begin with the
+ * directory's own name. Follows no link, and refuses a directory that holds one. Throws as readSingleFile.
+ */
+export async function readDirectory(
+  engine: CollectFrom,
+  containerId: string,
+  path: string,
+  caps: TarCaps,
+): Promise<Directory> {
+  const stat = await look(engine, containerId, path);
+  if ('kind' in stat) return stat;
+  if (!stat.isDirectory) return { kind: 'refused', reason: 'not a directory' };
+  const files = await read(engine, containerId, path, caps);
+  return 'kind' in files ? files : { kind: 'directory', files };
+}
+
+/**
+ * The lstat of `path`, if every directory above it is one. From the top down: asked about a path below a file
+ * or a loop of links, the engine fails with status 500, which would pass for a fault of its own.
+ */
+async function look(
+  engine: CollectFrom,
+  containerId: string,
+  path: string,
+): Promise<PathStat | NotCollected> {
+  const components = path.split('/').slice(1);
+  for (let depth = 1; depth < components.length; depth += 1) {
+    const parent = await engine.statPath(containerId, `/${components.slice(0, depth).join('/')}`);
     if (parent === null) return { kind: 'absent' };
     if (!parent.isDirectory) return { kind: 'refused', reason: 'a parent is no directory' };
   }
-  if (file === null || file === undefined) return { kind: 'absent' };
-  if (!file.isRegularFile) return { kind: 'refused', reason: 'not a regular file' };
-  if (file.sizeBytes > maxBytes) return { kind: 'refused', reason: `larger than ${maxBytes} bytes` };
+  return (await engine.statPath(containerId, path)) ?? { kind: 'absent' };
+}
+
+async function read(
+  engine: CollectFrom,
+  containerId: string,
+  path: string,
+  caps: TarCaps,
+): Promise<TarFile[] | NotCollected> {
   try {
-    const stream = await engine.getArchive(containerId, path);
-    const caps = { totalBytes: maxBytes, entries: 1, depth: 1, timeMs: READ_TIME_MS };
-    const [only] = await readTar(stream, caps);
-    if (only === undefined) return { kind: 'refused', reason: 'not a regular file' };
-    return { kind: 'file', bytes: only.bytes };
+    return await readTar(await engine.getArchive(containerId, path), caps);
   } catch (error) {
-    // What lies on a tmpfs can be seen, but is not there to be read.
+    // What lies on a tmpfs is not there for the engine's archive.
     if (isEvaluatorError(error, 'engine_not_found')) return { kind: 'absent' };
     if (isEvaluatorError(error, 'archive_refused')) return { kind: 'refused', reason: error.message };
     throw error;
   }
-}
-
-/** Every directory above an absolute path, the root excepted. */
-function parentsOf(path: string): string[] {
-  const components = path.split('/').slice(1, -1);
-  return components.map((_, depth) => `/${components.slice(0, depth + 1).join('/')}`);
 }
