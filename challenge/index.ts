@@ -5,7 +5,7 @@ export { type IssuedPlan, type Issuer, issuePlan, type PlanOrder, planRootOf } f
 export type { HistoryEntry, Ledger, NewRun, Run, StoredReceipt } from './ledger/ledger.ts';
 export { type RunEvent, type RunState, TRANSITIONS } from './ledger/machine.ts';
 export { SqliteLedger } from './ledger/sqlite.ts';
-export { type LocalChallenge, startLocalChallenge } from './local.ts';
+export { type LocalChallenge, loadIssuer, startLocalChallenge } from './local.ts';
 export { type PreparedRun, prepareRun, type RunRequest } from './prepare.ts';
 export { receiptDocument, receiveResult } from './receive.ts';
 export { selectionSeed, selectTasks } from './select.ts';

@@ -36,7 +36,8 @@ function readInput(path: string, field: string): Buffer {
   }
 }
 
-async function loadIssuer(stateDir: string): Promise<Issuer> {
+/** The signing keys of a local challenge, made at the first call and kept in `stateDir`. */
+export async function loadIssuer(stateDir: string): Promise<Issuer> {
   const keys = await loadKeys(stateDir);
   return { ...keys, challengeId: `local-${ed25519PublicHex(keys.rootKey).slice(0, 16)}` };
 }

@@ -211,6 +211,8 @@ export const CODES = {
   ledger_unreadable: 'infra',
   // command line
   usage: 'input',
+  process_failed: 'infra',
+  judgement_late: 'infra',
 } as const satisfies Record<string, Fault>;
 
 export type Code = keyof typeof CODES;

@@ -1,7 +1,7 @@
 import { EvaluatorError } from '../../guest/errors.ts';
 import { exitCodeOf } from '../../guest/stages/exit-codes.ts';
 
-type Verb = (argv: readonly string[]) => Promise<number>;
+type Verb = (argv: string[]) => Promise<number>;
 
 /** Verbs are loaded when called: `verify` must not pay for what `run` needs. */
 const VERBS: Readonly<Record<string, { summary: string; load: () => Promise<Verb> }>> = {
@@ -46,7 +46,10 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
   if (!verb) {
-    throw new EvaluatorError('usage', `unknown verb ${JSON.stringify(name)}; known: ${Object.keys(VERBS).join(', ')}`);
+    throw new EvaluatorError(
+      'usage',
+      `unknown verb ${JSON.stringify(name)}; known: ${Object.keys(VERBS).join(', ')}`,
+    );
   }
   return (await verb.load())(rest);
 }

@@ -1,0 +1,184 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadIssuer, planRootOf } from '../../challenge/index.ts';
+import { renderAppCompose } from '../../compose/app-compose.ts';
+import type { AgentPackage } from '../../guest/agent/types.ts';
+import type { KeyProvider, Measurement, VmShape } from '../../guest/wire/measurement.ts';
+import type { EvalPlan } from '../../guest/wire/plan.ts';
+import { guestSourceDigest } from './guest-source.ts';
+import { type LoadedCache, planTasks } from './inputs.ts';
+import type { RunOptions } from './options.ts';
+import { type Running, startProcess, startServer } from './process.ts';
+
+export const ROOT = join(import.meta.dirname, '../..');
+const MECHANISM = join(ROOT, 'guest/mechanism.yaml');
+const PLAN_TTL_MS = 24 * 3_600_000;
+
+/** One local evaluation's parts, so that a signal can end them all. */
+export interface Local {
+  options: RunOptions;
+  agent: AgentPackage;
+  loaded: LoadedCache;
+  /** Scratch folder: sockets, keys, the challenge's state. */
+  work: string;
+  running: Running[];
+  onLog: (process: string, line: string) => void;
+}
+
+interface SimulatedMachine {
+  socket: string;
+  rootPem: string;
+  collateral: unknown;
+  evalApp: EvalPlan['eval_app'];
+  planRoot: { publicKey: string; challengeId: string };
+}
+
+/** The simulated TDX machine, booted with the compose that names this challenge's root key. */
+export async function startMachine(local: Local): Promise<SimulatedMachine> {
+  const state = join(local.work, 'challenge');
+  mkdirSync(state, { mode: 0o700 });
+  const planRoot = planRootOf(await loadIssuer(state));
+  const imageRef = `localhost/cvm-evaluator-guest-source@sha256:${guestSourceDigest(ROOT)}`;
+  const compose = join(local.work, 'app-compose.json');
+  const envNames = ['EVAL_PLAN', 'EVAL_RUN_TOKEN', ...local.agent.manifest.env];
+  writeFileSync(compose, renderAppCompose({ imageRef, planRoot, envNames }));
+  const socket = join(local.work, 'dstack.sock');
+  const trust = join(local.work, 'trust');
+  const { running } = await startServer({
+    name: 'simulator',
+    script: join(ROOT, 'scripts/cli/main.ts'),
+    args: [
+      'simulate',
+      '--socket',
+      socket,
+      '--app-compose',
+      compose,
+      '--seed',
+      randomBytes(32).toString('hex'),
+      '--out',
+      trust,
+    ],
+    env: {},
+    input: '',
+    onStderr: (line) => local.onLog('simulator', line),
+  });
+  local.running.push(running);
+  const { measurement, key_provider, vm_shape } = JSON.parse(
+    readFileSync(join(trust, 'measurement.json'), 'utf8'),
+  ) as {
+    measurement: Measurement;
+    key_provider: KeyProvider;
+    vm_shape: VmShape;
+  };
+  return {
+    socket,
+    rootPem: readFileSync(join(trust, 'root.pem'), 'utf8'),
+    collateral: JSON.parse(readFileSync(join(trust, 'collateral.json'), 'utf8')),
+    evalApp: {
+      image_ref: imageRef,
+      compose_hash: measurement.compose_hash,
+      measurement,
+      key_provider,
+      vm_shape,
+    },
+    planRoot,
+  };
+}
+
+/** The challenge: issues the plan into `out` and serves it over TLS on loopback. */
+export async function startChallengeProcess(
+  local: Local,
+  machine: SimulatedMachine,
+): Promise<{ url: string; evalRunId: string }> {
+  const { options, agent, loaded } = local;
+  const zip = join(local.work, 'agent.zip');
+  writeFileSync(zip, agent.zip);
+  const tasks = planTasks(loaded.cache, options);
+  const { image_ref, measurement, key_provider, vm_shape } = machine.evalApp;
+  const config = {
+    state_dir: join(local.work, 'challenge'),
+    host: '127.0.0.1',
+    port: 0,
+    out_dir: options.out,
+    tdx_root_pem: machine.rootPem,
+    collateral: machine.collateral,
+    allowlist: {
+      schema_version: 1,
+      entries: [
+        { measurement, key_provider, vm_shape, os_version: 'simulated', image_ref, git_revision: 'local' },
+      ],
+    },
+    mechanism_path: MECHANISM,
+    agent_zip_path: zip,
+    agent_env: agent.manifest.env.filter((name) => options.agentEnv.includes(name)),
+    cache: { cache_digest: loaded.cache.cacheDigest, toolchain_digest: loaded.cache.toolchainDigest, tasks },
+    select: { n: tasks.length },
+    r: options.reps,
+    policy: options.policy,
+    n_concurrent: options.concurrency,
+    ranked: options.weight === 'ranked',
+    eval_app: machine.evalApp,
+    plan_ttl_ms: PLAN_TTL_MS,
+    accepted_tcb: ['UpToDate'],
+  };
+  const { running, ready } = await startServer<{ url: string; eval_run_id: string }>({
+    name: 'challenge',
+    script: join(ROOT, 'challenge/main.ts'),
+    args: [],
+    env: {},
+    input: JSON.stringify(config),
+    onStderr: (line) => local.onLog('challenge', line),
+  });
+  local.running.push(running);
+  writeFileSync(join(options.out, 'mechanism.yaml'), readFileSync(MECHANISM));
+  return { url: ready.url, evalRunId: ready.eval_run_id };
+}
+
+/** The guest, with what a deployed VM would hand it: the plan and the token as variables, nothing in argv. */
+export function startGuest(
+  local: Local,
+  machine: SimulatedMachine,
+  handlers: { onStdout: (line: string) => void; onStderr: (line: string) => void },
+): Running {
+  const { options, loaded } = local;
+  const planBytes = readFileSync(join(options.out, 'plan.json'));
+  const runToken = readFileSync(join(options.out, 'run-token'), 'ascii');
+  const agentEnv = Object.fromEntries(
+    options.agentEnv.flatMap((name) =>
+      process.env[name] === undefined ? [] : [[name, process.env[name] ?? '']],
+    ),
+  );
+  const running = startProcess({
+    name: 'guest',
+    script: join(ROOT, 'guest/eval.ts'),
+    args: [
+      '--plan-root',
+      machine.planRoot.publicKey,
+      '--challenge-id',
+      machine.planRoot.challengeId,
+      '--cache',
+      loaded.cache.directory,
+      '--mechanism',
+      MECHANISM,
+      '--engine-socket',
+      options.engineSocket,
+      '--guest-agent-socket',
+      machine.socket,
+      ...(options.agent === 'oracle' && loaded.solutions ? ['--solutions', loaded.solutions] : []),
+      ...(options.weight === 'calibration' ? ['--logs', join(options.out, 'reps')] : []),
+    ],
+    env: { ...agentEnv, EVAL_PLAN: planBytes.toString('base64url'), EVAL_RUN_TOKEN: runToken },
+    input: '',
+    ...handlers,
+  });
+  local.running.push(running);
+  return running;
+}
+
+/** A scratch folder, removed with everything in it when the run is over. */
+export function makeWork(): { work: string; remove: () => void } {
+  const work = mkdtempSync(join(tmpdir(), 'cvm-eval-'));
+  return { work, remove: () => rmSync(work, { recursive: true, force: true }) };
+}

@@ -1,0 +1,115 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import { EvaluatorError } from '../../guest/errors.ts';
+import type { Policy } from '../../guest/wire/plan.ts';
+import { isBuiltinAgent } from '../agent/builtin.ts';
+import { nameList, parseOptions, required } from '../cli/arguments.ts';
+
+export const USAGE = `evaluator run --cache DIR --agent DIR|ZIP|oracle|nop [--tasks a,b] [--reps N] [--concurrency N]
+              [--policy vote|mean] [--solutions DIR] [--agent-env NAME,...] [--engine SOCKET]
+              [--ranked] [--out DIR] [--json]`;
+
+export const HELP = `usage: ${USAGE}
+
+Judges an agent on tasks: a simulated TDX machine, a challenge and the guest run as separate processes.
+
+  --cache DIR        a baked cache, or a folder of plain tasks, which is baked on the fly
+  --agent WHAT       a folder or ZIP with agent.yaml, or one of the two that check tasks: oracle, nop
+  --tasks a,b        these tasks only (default: all)
+  --reps N           repetitions per task, 1 to 64 (default 3)
+  --concurrency N    reps at once at the most, 1 to 64 (default: the machine's CPUs)
+  --policy NAME      vote: a strict majority of reps passes (default); mean: the mean reward
+  --solutions DIR    plain tasks for the oracle, beside a baked cache
+  --agent-env NAMES  variables of this environment that the agent may see, if it asks for them
+  --engine SOCKET    the container engine (default /var/run/docker.sock)
+  --ranked           no network, no logs, a sealed cache; not for oracle and nop
+  --out DIR          where plan, result, receipt and all that \`verify\` needs is left
+                     (default out/<time>)
+  --json             one JSON object on stdout
+
+exit codes: 0 accepted, 1 rejected, 2 refused input, 3 verification failed, 5 aborted (no RESULT)
+`;
+
+export interface RunOptions {
+  cache: string;
+  agent: string;
+  tasks: readonly string[];
+  reps: number;
+  concurrency: number;
+  policy: Policy;
+  solutions: string | null;
+  agentEnv: readonly string[];
+  engineSocket: string;
+  weight: 'ranked' | 'calibration';
+  out: string;
+  format: 'json' | 'table';
+}
+
+function refuse(message: string): never {
+  throw new EvaluatorError('usage', `run: ${message}`);
+}
+
+function count(text: string, option: string): number {
+  const value = /^[0-9]{1,3}$/.test(text) ? Number(text) : 0;
+  if (value < 1 || value > 64)
+    refuse(`--${option} ${JSON.stringify(text)}: must be a whole number from 1 to 64`);
+  return value;
+}
+
+function policy(text: string): Policy {
+  if (text === 'vote' || text === 'mean') return text;
+  return refuse(`--policy ${JSON.stringify(text)}: must be vote or mean`);
+}
+
+function existing(path: string, option: string): string {
+  if (!existsSync(path)) refuse(`--${option} ${path}: no such file or folder`);
+  return resolve(path);
+}
+
+function outputFolder(path: string): string {
+  if (existsSync(path) && readdirSync(path).length > 0) refuse(`--out ${path}: not empty; name a new folder`);
+  return resolve(path);
+}
+
+/** Reads the verb's options; null when help was asked for. @throws usage. */
+export function readOptions(argv: readonly string[], nowMs: number): RunOptions | null {
+  const values = parseOptions(
+    argv,
+    {
+      cache: { type: 'string' },
+      agent: { type: 'string' },
+      tasks: { type: 'string', multiple: true },
+      reps: { type: 'string', default: '3' },
+      concurrency: { type: 'string', default: String(Math.min(availableParallelism(), 64)) },
+      policy: { type: 'string', default: 'vote' },
+      solutions: { type: 'string' },
+      'agent-env': { type: 'string', multiple: true },
+      engine: { type: 'string', default: '/var/run/docker.sock' },
+      ranked: { type: 'boolean', default: false },
+      out: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+    USAGE,
+  );
+  if (values.help) return null;
+  const agent = required(values.agent, 'agent', USAGE);
+  if (values.ranked && isBuiltinAgent(agent))
+    refuse(`--agent ${agent} only checks tasks: it cannot be ranked`);
+  const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  return {
+    cache: existing(required(values.cache, 'cache', USAGE), 'cache'),
+    agent: isBuiltinAgent(agent) ? agent : existing(agent, 'agent'),
+    tasks: nameList(values.tasks),
+    reps: count(values.reps, 'reps'),
+    concurrency: count(values.concurrency, 'concurrency'),
+    policy: policy(values.policy),
+    solutions: values.solutions === undefined ? null : existing(values.solutions, 'solutions'),
+    agentEnv: nameList(values['agent-env']),
+    engineSocket: values.engine,
+    weight: values.ranked ? 'ranked' : 'calibration',
+    out: outputFolder(values.out ?? `out/${time}`),
+    format: values.json ? 'json' : 'table',
+  };
+}

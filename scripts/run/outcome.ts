@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EvaluatorError } from '../../guest/errors.ts';
+import { askChallenge, SMALL_REPLY } from '../../guest/stages/challenge-client.ts';
+import { decodeF64be } from '../../guest/wire/f64.ts';
+import { parseForeignJson } from '../../guest/wire/foreign-json.ts';
+import type { EvalPlan } from '../../guest/wire/plan.ts';
+import type { Result } from '../../guest/wire/result.ts';
+import type { RepRecord } from '../../guest/wire/score-record.ts';
+
+const JUDGED_WITHIN_MS = 60_000;
+const POLL_MS = 100;
+
+/** The challenge's word on a run. */
+export interface Judgement {
+  state: string;
+  reason_code: string | null;
+}
+
+/** Asks until the challenge has judged. @throws judgement_late. */
+export async function awaitJudgement(plan: EvalPlan, token: string): Promise<Judgement> {
+  const url = plan.result.url.replace(/\/result$/, '');
+  for (let waited = 0; waited < JUDGED_WITHIN_MS; waited += POLL_MS) {
+    const reply = await askChallenge({
+      method: 'GET',
+      url,
+      token,
+      caPem: plan.server_ca_pem,
+      body: null,
+      maxReplyBytes: SMALL_REPLY,
+    });
+    const body = parseForeignJson(reply.body, { maxBytes: SMALL_REPLY, maxDepth: 4 }) as Judgement;
+    if (body.state === 'accepted' || body.state === 'rejected') return body;
+    await sleep(POLL_MS);
+  }
+  throw new EvaluatorError(
+    'judgement_late',
+    'the challenge has a receipt but no judgement yet; see journal.jsonl in --out',
+  );
+}
+
+/** What a guest's journal adds to a rep of the record. */
+export interface RepTimes {
+  task_id: string;
+  rep: number;
+  overhead_ms: number;
+}
+
+/** The object that `run --json` prints. */
+export interface Summary {
+  accepted: boolean;
+  reason_code: string | null;
+  score: number | null;
+  tasks: {
+    task_id: string;
+    verdict: string | null;
+    score: number | null;
+    reps: {
+      outcome: string;
+      failure: string | null;
+      reward: number | null;
+      wall_ms: number;
+      cpu_ms: number;
+      memory_peak_bytes: number;
+      overhead_ms: number | null;
+    }[];
+  }[];
+  /** The RESULT, as in result.json; null when there is none. */
+  result: Result | null;
+}
+
+function reward(rep: RepRecord): number | null {
+  return rep.value && 'reward_f64be' in rep.value ? decodeF64be(rep.value.reward_f64be) : null;
+}
+
+const score = (f64be: string | null) => (f64be === null ? null : decodeF64be(f64be));
+
+/** A finished run, for people and programs. */
+export function summarize(result: Result, judgement: Judgement, times: readonly RepTimes[]): Summary {
+  const overhead = new Map(times.map((entry) => [`${entry.task_id}#${entry.rep}`, entry.overhead_ms]));
+  return {
+    accepted: judgement.state === 'accepted',
+    reason_code: judgement.reason_code,
+    score: score(result.score_record.final.score_f64be),
+    tasks: result.score_record.tasks.map((task) => ({
+      task_id: task.task_id,
+      verdict: task.verdict,
+      score: score(task.score_f64be),
+      reps: task.reps.map((rep) => ({
+        outcome: rep.outcome,
+        failure: rep.failure,
+        reward: reward(rep),
+        wall_ms: rep.wall_ms,
+        cpu_ms: rep.cpu_ms,
+        memory_peak_bytes: rep.memory_peak_bytes,
+        overhead_ms: overhead.get(`${task.task_id}#${rep.rep}`) ?? null,
+      })),
+    })),
+    result,
+  };
+}
+
+/** A run that ended without a RESULT. */
+export function aborted(code: string): Summary {
+  return { accepted: false, reason_code: code, score: null, tasks: [], result: null };
+}

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { EvaluatorError } from '../../guest/errors.ts';
+
+const READY_WITHIN_MS = 60_000;
+const STOP_WITHIN_MS = 10_000;
+
+export interface ProcessOptions {
+  name: string;
+  script: string;
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
+  /** Written to its stdin, then closed. */
+  input: string;
+  onStdout: (line: string) => void;
+  onStderr: (line: string) => void;
+}
+
+export interface Running {
+  name: string;
+  /** Exit code, or null when a signal ended it. */
+  exited: Promise<number | null>;
+  stop(): Promise<void>;
+}
+
+function settled(child: ChildProcess, output: readonly Promise<unknown>[]): Promise<number | null> {
+  return once(child, 'exit').then(async ([code]) => {
+    await Promise.all(output);
+    return code as number | null;
+  });
+}
+
+/** Starts a part of this project as a process of its own, under the same Node, with only the named variables. */
+export function startProcess(options: ProcessOptions): Running {
+  const child = spawn(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', options.script, ...options.args],
+    { stdio: ['pipe', 'pipe', 'pipe'], env: { PATH: process.env.PATH ?? '', ...options.env } },
+  );
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(options.input);
+  const lines = [
+    [child.stdout, options.onStdout],
+    [child.stderr, options.onStderr],
+  ] as const;
+  const output = lines.map(([stream, onLine]) =>
+    once(createInterface({ input: stream }).on('line', onLine), 'close'),
+  );
+  const exited = settled(child, output);
+  return {
+    name: options.name,
+    exited,
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
+      await exited;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Starts a server and waits for its ready line, a JSON object with `event: "ready"`. @throws process_failed. */
+export async function startServer<T>(
+  options: Omit<ProcessOptions, 'onStdout'>,
+): Promise<{ running: Running; ready: T }> {
+  let onReady: (value: T) => void = () => undefined;
+  const ready = new Promise<T>((resolve) => {
+    onReady = resolve;
+  });
+  const errors: string[] = [];
+  const running = startProcess({
+    ...options,
+    onStdout: (line) => {
+      const event = JSON.parse(line) as { event?: unknown };
+      if (event.event === 'ready') onReady(event as T);
+    },
+    onStderr: (line) => {
+      errors.push(line);
+      options.onStderr(line);
+    },
+  });
+  const failed = (what: string) =>
+    new EvaluatorError(
+      'process_failed',
+      `${options.name}: ${what}${errors.length > 0 ? `\n${errors.slice(-5).join('\n')}` : ''}`,
+    );
+  const timer = new AbortController();
+  try {
+    return await Promise.race([
+      ready.then((value) => ({ running, ready: value })),
+      running.exited.then((code) => Promise.reject(failed(`ended with ${code} before it was ready`))),
+      new Promise<never>((_, reject) => {
+        const timeout = setTimeout(() => reject(failed('not ready in time')), READY_WITHIN_MS);
+        timer.signal.addEventListener('abort', () => clearTimeout(timeout));
+      }),
+    ]);
+  } catch (error) {
+    await running.stop();
+    throw error;
+  } finally {
+    timer.abort();
+  }
+}

@@ -1,0 +1,65 @@
+import type { Summary } from './outcome.ts';
+
+type Paint = (text: string, tone: 'good' | 'bad' | 'dim') => string;
+
+const TONES = { good: 32, bad: 31, dim: 2 } as const;
+
+/** Colours on a terminal, unless NO_COLOR is set (no-color.org). */
+export function painter(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv): Paint {
+  if (!stream.isTTY || (env.NO_COLOR ?? '') !== '') return (text) => text;
+  return (text, tone) => `\u001b[${TONES[tone]}m${text}\u001b[0m`;
+}
+
+const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
+const mebibytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(0)} MiB`;
+
+type Rep = Summary['tasks'][number]['reps'][number];
+
+function repMark(rep: Rep): string {
+  if (rep.outcome === 'failed') return rep.failure ?? 'failed';
+  return rep.reward === null ? 'done' : String(Math.round(rep.reward * 1000) / 1000);
+}
+
+/** One line a task: verdict, each rep's reward or failure, the largest figures of its reps. */
+export function table(summary: Summary, paint: Paint): string {
+  const width = Math.max(4, ...summary.tasks.map((task) => task.task_id.length));
+  const reps = summary.tasks.map((task) => task.reps.map(repMark).join('  '));
+  const repsWidth = Math.max(4, ...reps.map((text) => text.length));
+  const head = `${'task'.padEnd(width)}  verdict  ${'reps'.padEnd(repsWidth)}  wall      cpu       memory`;
+  const rows = summary.tasks.map((task, i) => {
+    const most = (pick: (rep: Rep) => number) => Math.max(...task.reps.map(pick));
+    const verdict = (task.verdict ?? 'none').padEnd(7);
+    return [
+      task.task_id.padEnd(width),
+      paint(verdict, task.verdict === 'PASS' ? 'good' : 'bad'),
+      (reps[i] ?? '').padEnd(repsWidth),
+      seconds(most((rep) => rep.wall_ms)).padEnd(8),
+      seconds(most((rep) => rep.cpu_ms)).padEnd(8),
+      mebibytes(most((rep) => rep.memory_peak_bytes)),
+    ].join('  ');
+  });
+  return [paint(head, 'dim'), ...rows].join('\n');
+}
+
+/** The last line: what the challenge said. */
+export function verdictLine(summary: Summary, out: string, paint: Paint): string {
+  const passed = summary.tasks.filter((task) => task.verdict === 'PASS').length;
+  const counted = `score ${summary.score === null ? 'none' : summary.score.toFixed(4)}, ${passed} of ${summary.tasks.length} tasks passed`;
+  return summary.accepted
+    ? `${paint('accepted', 'good')}: ${counted}; RESULT and receipt in ${out}`
+    : `${paint('rejected', 'bad')}: ${summary.reason_code ?? 'no reason given'}; RESULT in ${out}`;
+}
+
+/** One line of progress for a person, from one event of the guest's journal; null for what need not be shown. */
+export function progressLine(event: Record<string, unknown>, paint: Paint): string | null {
+  if (event.event === 'stage') return event.mark === 'begin' ? paint(`${event.stage} ...`, 'dim') : null;
+  if (event.event === 'rep') {
+    const outcome = event.outcome === 'completed' ? `reward ${event.reward}` : `failed: ${event.failure}`;
+    const tone = event.reward === 1 ? 'good' : 'bad';
+    return `  ${event.task_id} rep ${event.rep}: ${paint(outcome, tone)} in ${seconds(Number(event.wall_ms))}`;
+  }
+  if (event.event === 'swept')
+    return paint(`swept ${event.objects} objects that an earlier run had left`, 'dim');
+  if (event.event === 'error') return `${paint(String(event.code), 'bad')}: ${event.message}`;
+  return null;
+}
