@@ -83,9 +83,12 @@ function fileLine(file: ToolFile): string {
 }
 
 function readBuilt(cache: string, inputs: string): Buffer | undefined {
-  const note = join(cache, 'built', `${inputs}.sha256`);
-  if (!existsSync(note)) return undefined;
-  return readVerified(join(cache, 'built', `${inputs}.tar`), readFileSync(note, 'utf8'));
+  try {
+    const digest = readFileSync(join(cache, 'built', `${inputs}.sha256`), 'utf8');
+    return readVerified(join(cache, 'built', `${inputs}.tar`), digest);
+  } catch {
+    return undefined;
+  }
 }
 
 function rememberBuilt(cache: string, inputs: string, tar: Buffer, digest: string): void {

@@ -11,7 +11,7 @@ set -f
 refuse() {
   code=$1
   shift
-  what=$(printf '%s' "$*" | tr -c '[:print:]' '?' | cut -c 1-200)
+  what=$(printf '%s' "$*" | tr -c ' -~' '?' | cut -c 1-200)
   # Below pytest the caller may be the agent's own program, which a closed network would have refused as well.
   if [ -z "$VERIFIER_FRONT_BELOW_PYTEST" ]; then
     mkdir -p "${NOTES%/*}"
@@ -109,7 +109,11 @@ run_pytest() {
 
 # want_list A,B: uv takes several in one word.
 want_list() {
-  for spec in $(printf '%s' "$1" | tr , ' '); do want "$spec"; done
+  ifs=$IFS
+  IFS=,
+  set -- $1
+  IFS=$ifs
+  for spec in "$@"; do want "$spec"; done
 }
 
 # want_default NAME: any version of it, unless one was asked for.

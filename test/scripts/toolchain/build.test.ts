@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { readTar, type TarFile } from '../../../guest/engine/tar-read.ts';
+import { buildToolchain } from '../../../scripts/toolchain/build.ts';
+import { isStaticElf } from '../../../scripts/toolchain/busybox.ts';
+import { toolchainCache } from '../../../scripts/toolchain/cache.ts';
+import { packageKey, parseRequirements } from '../../../scripts/toolchain/requirements.ts';
+import { readServed } from '../../../scripts/toolchain/served.ts';
+
+const CAPS = { totalBytes: 1 << 28, entries: 100_000, depth: 32, timeMs: 60_000 };
+const dir = mkdtempSync(join(tmpdir(), 'toolchain-'));
+const outFile = join(dir, 'tools.tar');
+let digest: string;
+let files: Map<string, TarFile>;
+
+beforeAll(async () => {
+  ({ digest } = await buildToolchain({ outFile }));
+  const read = await readTar(Readable.from([readFileSync(outFile)]), CAPS);
+  files = new Map(read.map((file) => [file.path, file]));
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+describe('buildToolchain', () => {
+  it('returns the SHA-256 of the bytes it wrote', () => {
+    expect(digest).toBe(createHash('sha256').update(readFileSync(outFile)).digest('hex'));
+  });
+
+  it('builds the same bytes again without its cache of built tars', async () => {
+    const again = join(dir, 'again.tar');
+    rmSync(join(toolchainCache(), 'built'), { recursive: true, force: true });
+    expect(await buildToolchain({ outFile: again })).toEqual({ digest });
+    expect(readFileSync(again).equals(readFileSync(outFile))).toBe(true);
+  });
+
+  it('holds the shell, the entry script, the front and the packages, and nothing else', () => {
+    const tops = new Set([...files.keys()].map((path) => path.split('/')[0]));
+    expect([...tops].sort()).toEqual(['busybox', 'entry.sh', 'front', 'python']);
+    expect(isStaticElf(files.get('busybox')?.bytes ?? Buffer.alloc(0))).toBe(true);
+    for (const name of ['apt-get', 'curl', 'uvx', 'uv', 'pip', 'pip3', 'pytest', 'python', 'python3']) {
+      expect(files.has(`front/${name}`), name).toBe(true);
+    }
+    expect(files.has('python/pytest-8.4.1/pytest/__init__.py')).toBe(true);
+  });
+
+  it('makes executable what is started and nothing else', () => {
+    for (const [path, { mode }] of files) {
+      const isStarted = path === 'busybox' || path === 'entry.sh' || /^front\/[^/]+$/.test(path);
+      expect(mode, path).toBe(isStarted ? 0o755 : 0o644);
+    }
+  });
+
+  it('has entries in order, of owner 0 and time 0', () => {
+    const tar = readFileSync(outFile);
+    const names: string[] = [];
+    for (let at = 0; at < tar.length && tar[at] !== 0; ) {
+      const field = (from: number, length: number) =>
+        tar.toString('latin1', at + from, at + from + length).replace(/\0.*$/s, '');
+      for (const [from, length] of [
+        [108, 8],
+        [116, 8],
+        [136, 12],
+      ] as const) {
+        expect(Number.parseInt(field(from, length), 8)).toBe(0);
+      }
+      const prefix = field(345, 155);
+      names.push(prefix ? `${prefix}/${field(0, 100)}` : field(0, 100));
+      at += 512 + Math.ceil(Number.parseInt(field(124, 12), 8) / 512) * 512;
+    }
+    const bare = names.map((name) => name.replace(/\/$/, ''));
+    expect(bare).toEqual([...bare].sort());
+  });
+
+  it('starts every front command with the static shell', () => {
+    for (const [path, { bytes }] of files) {
+      if (!/^front\/[^/]+$/.test(path)) continue;
+      expect(bytes.toString().split('\n')[0], path).toBe('#!/opt/evaluator/busybox sh');
+    }
+  });
+
+  it('says what is missing when a cold machine has no python3', async () => {
+    vi.stubEnv('XDG_CACHE_HOME', join(dir, 'cold'));
+    vi.stubEnv('PATH', dir);
+    try {
+      await expect(buildToolchain({ outFile: join(dir, 'cold.tar') })).rejects.toMatchObject({
+        code: 'toolchain_unavailable',
+        message: expect.stringContaining('python3 with pip'),
+      });
+    } finally {
+      vi.unstubAllEnvs();
+    }
+  });
+});
+
+describe('the package table', () => {
+  const pinned = parseRequirements(
+    readFileSync(join(import.meta.dirname, '../../../guest/tools/requirements.txt'), 'utf8'),
+  );
+  const pinnedKeys = new Set(pinned.map(packageKey));
+
+  it('names pinned wheels only, and every pinned wheel', () => {
+    const named = new Set([...readServed().packages].flatMap(([key, needs]) => [key, ...needs]));
+    expect([...named].sort()).toEqual([...pinnedKeys].sort());
+  });
+
+  it('lists with each package all that its metadata requires from Python 3.9 on', () => {
+    for (const [key, needs] of readServed().packages) {
+      if (key.startsWith('pytest-json-ctrf==')) continue; // Comes beside a pytest that the task names.
+      const present = new Set([key, ...needs].map((one) => one.split('==')[0] ?? ''));
+      for (const one of [key, ...needs]) {
+        const folder = `python/${one.replace('==', '-')}/`;
+        const metadata = [...files].find(
+          ([path]) =>
+            path.startsWith(folder) && /^[^/]+\.dist-info\/METADATA$/.test(path.slice(folder.length)),
+        );
+        for (const name of requiredNames(metadata?.[1].bytes.toString() ?? '')) {
+          expect(present.has(name), `${key}: ${one} requires ${name}`).toBe(true);
+        }
+      }
+    }
+  });
+});
+
+const NOT_HERE = /extra\s*==|win32|Windows|python_version\s*<\s*["']3\.[6-9]["']/;
+
+function requiredNames(metadata: string): string[] {
+  return metadata
+    .split('\n')
+    .filter((line) => line.startsWith('Requires-Dist:') && !NOT_HERE.test(line))
+    .map((line) => /^Requires-Dist:\s*([A-Za-z0-9._-]+)/.exec(line)?.[1] ?? '')
+    .map((name) => name.toLowerCase().replace(/[-_.]+/g, '-'));
+}

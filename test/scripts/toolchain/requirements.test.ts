@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { normalizeName, parseRequirements } from '../../../scripts/toolchain/requirements.ts';
+
+const HASH = 'a'.repeat(64);
+
+describe('parseRequirements', () => {
+  it('reads pinned lines, drops comments and normalises names', () => {
+    expect(parseRequirements(`# why\n\nTyping_Extensions==4.15.0 --hash=sha256:${HASH}\n`)).toEqual([
+      { name: 'typing-extensions', version: '4.15.0', sha256: HASH },
+    ]);
+  });
+
+  it('takes two versions of one name, and no version twice', () => {
+    const line = (version: string) => `pytest==${version} --hash=sha256:${HASH}\n`;
+    expect(parseRequirements(line('8.4.1') + line('8.4.2'))).toHaveLength(2);
+    expect(() => parseRequirements(line('8.4.1') + line('8.4.1'))).toThrowError(
+      expect.objectContaining({ code: 'toolchain_invalid', message: expect.stringContaining('line 2') }),
+    );
+  });
+
+  it.each(['pytest', 'pytest==8.4.1', `pytest>=8 --hash=sha256:${HASH}`, 'pytest==8.4.1 --hash=md5:00'])(
+    'refuses %j',
+    (line) => {
+      expect(() => parseRequirements(line)).toThrowError(
+        expect.objectContaining({ code: 'toolchain_invalid' }),
+      );
+    },
+  );
+});
+
+describe('normalizeName', () => {
+  it('compares as PEP 503 does', () => {
+    expect(normalizeName('Foo.-_Bar')).toBe('foo-bar');
+  });
+});
