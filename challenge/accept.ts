@@ -32,7 +32,16 @@ export type Judgement =
   | { kind: 'outage'; reason: Code };
 
 /** Failures that say something about the challenge's own collateral, nothing about the RESULT. */
-const OUTAGES: ReadonlySet<Code> = new Set(['collateral_unavailable', 'collateral_expired', 'crl_expired']);
+const OUTAGES: ReadonlySet<Code> = new Set([
+  'collateral_unavailable',
+  'collateral_malformed',
+  'collateral_signature_invalid',
+  'collateral_not_yet_valid',
+  'collateral_expired',
+  'crl_malformed',
+  'crl_not_yet_valid',
+  'crl_expired',
+]);
 
 /** Judges stored bytes against the stored plan at `nowMs`; writes nothing. */
 export async function judge(

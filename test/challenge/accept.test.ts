@@ -1,0 +1,77 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { type CollateralSource, PARKED_FOR_MS } from '../../challenge/accept.ts';
+import { EvaluatorError } from '../../guest/errors.ts';
+import { type TestChallenge, testChallenge } from '../support/challenge-in-process.ts';
+import { withTcbInfo } from '../support/evidence.ts';
+import { NOW_MS, testPlatform } from '../support/valid-result.ts';
+
+let challenge: TestChallenge;
+afterEach(() => challenge.close());
+
+function outage(): never {
+  throw new EvaluatorError('collateral_unavailable', 'the collateral service does not answer');
+}
+
+describe('a verifier outage', () => {
+  it('parks the receipt, which is judged when the verifier is back', async () => {
+    const platform = await testPlatform();
+    let source: CollateralSource = async () => outage();
+    challenge = await testChallenge({ collateral: (quote) => source(quote) }, platform);
+    expect((await challenge.post(challenge.body)).status).toBe(202);
+    expect(await challenge.state()).toMatchObject({ state: 'parked', reason_code: 'collateral_unavailable' });
+    expect((await challenge.post(Buffer.from(challenge.body))).status).toBe(200);
+
+    challenge.acceptor.enqueueOpen();
+    expect(await challenge.state()).toMatchObject({ state: 'parked' });
+
+    source = async () => platform.collateral;
+    challenge.acceptor.enqueueOpen();
+    expect(await challenge.state()).toMatchObject({ state: 'accepted', reason_code: null });
+  });
+
+  it('of a whole day closes the run without a score', async () => {
+    challenge = await testChallenge({ collateral: async () => outage() });
+    await challenge.post(challenge.body);
+    await challenge.state();
+    challenge.ledger.closeOverdue(NOW_MS + PARKED_FOR_MS - 1, PARKED_FOR_MS);
+    expect(await challenge.state()).toMatchObject({ state: 'parked' });
+    challenge.ledger.closeOverdue(NOW_MS + PARKED_FOR_MS, PARKED_FOR_MS);
+    expect(await challenge.state()).toMatchObject({
+      state: 'expired',
+      reason_code: 'collateral_unavailable',
+      score_f64be: null,
+    });
+  });
+
+  it("is not an unknown platform, and not the sender's forgery", async () => {
+    const other = await testPlatform({ seed: Buffer.alloc(32, 7) });
+    challenge = await testChallenge({ rootDer: other.rootDer });
+    await challenge.post(challenge.body);
+    expect(await challenge.state()).toMatchObject({ state: 'rejected', reason_code: 'root_not_trusted' });
+  });
+
+  it("stale or broken collateral is the challenge's own fault: parked", async () => {
+    const platform = await testPlatform();
+    const stale = withTcbInfo(platform, (info) => {
+      info.nextUpdate = '2026-02-01T00:00:00Z';
+    });
+    challenge = await testChallenge({ collateral: async () => stale }, platform);
+    await challenge.post(challenge.body);
+    expect(await challenge.state()).toMatchObject({ state: 'parked', reason_code: 'collateral_expired' });
+  });
+});
+
+it('a verifier that breaks leaves the run open and says so', async () => {
+  challenge = await testChallenge({
+    collateral: async () => {
+      throw new TypeError('a defect');
+    },
+  });
+  await challenge.post(challenge.body);
+  expect(await challenge.state()).toMatchObject({ state: 'received' });
+  expect(challenge.log).toContainEqual({
+    event: 'verifier_failed',
+    eval_run_id: 'run-1',
+    detail: 'verifier: a defect',
+  });
+});

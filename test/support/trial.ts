@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connectDocker } from '../../guest/engine/docker.ts';
+import type { Engine } from '../../guest/engine/port.ts';
+import type { TaskFile } from '../../guest/tasks/types.ts';
+import {
+  type FinishedRep,
+  runTask,
+  type TerminalBenchRun,
+} from '../../guest/tracks/terminal-bench/run-task.ts';
+import type { VerifiedTask } from '../../guest/tracks/terminal-bench/verify.ts';
+import { Capacity } from '../../guest/trial/capacity.ts';
+import { systemClock } from '../../guest/trial/clock.ts';
+import { newSession, type Session } from '../../guest/trial/labels.ts';
+import type { TrialContext, TrialTask } from '../../guest/trial/session.ts';
+import { sweepSession } from '../../guest/trial/sweep.ts';
+import { createToolsVolume } from '../../guest/trial/tools-volume.ts';
+import type { RepRecord } from '../../guest/wire/score-record.ts';
+import { buildToolchain } from '../../scripts/toolchain/build.ts';
+import { ENGINE_SOCKET } from '../docker/fixtures.ts';
+
+const MIB = 1024 * 1024;
+/** Debian with python3 and bash; `evaluator base --for tasks` makes it. */
+export const TRIAL_IMAGE = 'python:3.13-slim-bookworm';
+
+/** A test that passes when the agent left /app/answer with the word `right`. */
+export const ANSWER_TEST = `#!/bin/bash
+mkdir -p /logs/verifier
+if [ "$(cat /app/answer 2>/dev/null)" = right ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
+`;
+
+export interface ScriptOptions {
+  /** Run by the image's bash, cwd = WORKDIR. */
+  script: string;
+  test?: string;
+  tests?: readonly TaskFile[];
+  evidence?: VerifiedTask['evidence'];
+  mode?: 'restart' | 'live';
+  reps?: number;
+  limits?: Partial<TrialTask['limits']>;
+  pids?: number;
+  command?: readonly string[];
+  verifierTimeoutMs?: number;
+  taskId?: string;
+}
+
+/** The trial on a real engine, without plan, challenge or attestation around it. */
+export interface TrialHarness {
+  context: TrialContext;
+  session: Session;
+  finished: FinishedRep[];
+  /** The reps of a task whose agent is a script. */
+  run(options: ScriptOptions): Promise<RepRecord[]>;
+  close(): Promise<void>;
+}
+
+function scriptTask(image: TrialTask['image'], options: ScriptOptions): VerifiedTask {
+  const test: TaskFile = {
+    path: 'tests/test.sh',
+    bytes: Buffer.from(options.test ?? ANSWER_TEST),
+    executable: true,
+  };
+  return {
+    trial: {
+      taskId: options.taskId ?? 'scripted',
+      image,
+      instruction: Buffer.from('Write the word right to /app/answer.\n'),
+      limits: {
+        nano_cpus: 1e9,
+        memory_bytes: 256 * MIB,
+        storage_bytes: 256 * MIB,
+        cpu_budget_ms: 60_000,
+        wall_budget_ms: 60_000,
+        ...options.limits,
+      },
+      pids: options.pids ?? 128,
+      capAdd: [],
+      network: 'none',
+      env: {},
+      verifier: { mode: options.mode ?? 'restart', timeoutMs: options.verifierTimeoutMs ?? 60_000, env: {} },
+    },
+    evidence: options.evidence ?? { kind: 'none', passed: null },
+    tests: async () => [test, ...(options.tests ?? [])],
+    disclosure: 'full',
+  };
+}
+
+/**
+ * Starts a session on `engine` (by default the machine's). `diskReserveBytes` 0 leaves the free-space watch
+ * asleep; a huge one makes every look find the disk low.
+ */
+export async function startTrial(
+  overrides: { engine?: Engine; image?: string; diskReserveBytes?: number; maxStartRetries?: number } = {},
+): Promise<TrialHarness> {
+  const real = connectDocker(ENGINE_SOCKET);
+  const engine = overrides.engine ?? real;
+  const folder = mkdtempSync(join(tmpdir(), 'trial-'));
+  const toolchain = join(folder, 'toolchain.tar');
+  await buildToolchain({ outFile: toolchain });
+  const image = await real.image(overrides.image ?? TRIAL_IMAGE);
+  if (!image) throw new Error(`no image ${TRIAL_IMAGE}: run \`scripts/evaluator base --for tasks\``);
+  const session = newSession(null);
+  const base = { engine: real, session, runId: 'trial-test' };
+  const toolsVolume = await createToolsVolume(base, toolchain, image.id);
+  const info = await real.info();
+  const context: TrialContext = {
+    ...base,
+    engine,
+    toolsVolume,
+    info,
+    clock: systemClock,
+    cpuShares: 512,
+    maxStartRetries: overrides.maxStartRetries ?? 2,
+    diskPath: '/',
+    diskReserveBytes: overrides.diskReserveBytes ?? 0,
+    uploads: (upload) => upload(),
+    counters: { faults: 0 },
+  };
+  const finished: FinishedRep[] = [];
+  const shared: Omit<TerminalBenchRun, 'r'> = {
+    context,
+    capacity: new Capacity({ cpus: 64, memoryBytes: 1e12, diskBytes: 1e15, slots: 64 }),
+    policy: 'mean',
+    runStartMs: systemClock.monotonicMs(),
+    signal: new AbortController().signal,
+    onRep: async (done) => {
+      finished.push(done);
+    },
+  };
+  return {
+    context,
+    session,
+    finished,
+    run: (options) =>
+      runTask(
+        { ...shared, r: options.reps ?? 1 },
+        scriptTask({ id: image.id, workdir: '/app', env: image.env, source: 'built' }, options),
+        {
+          command: options.command ?? ['bash', '/agent/agent.sh'],
+          env: [],
+          files: [
+            { path: 'agent/agent.sh', bytes: Buffer.from(options.script), executable: true },
+            { path: 'app/.keep', bytes: Buffer.alloc(0), executable: false },
+          ],
+        },
+        0,
+      ),
+    close: async () => {
+      await sweepSession(real, session);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
