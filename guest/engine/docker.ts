@@ -1,17 +1,14 @@
 import { isEvaluatorError } from '../errors.ts';
 import { DEADLINES_MS } from './deadline.ts';
-import { type Dial, dialSocket, type Request } from './dial.ts';
+import { dialSocket, type Request } from './dial.ts';
 import * as answers from './docker-answers.ts';
-import { createBody, execBody } from './docker-create.ts';
+import { createBody } from './docker-create.ts';
+import { createExec, startExec } from './docker-exec.ts';
 import * as files from './docker-files.ts';
 import { listOwned } from './docker-owned.ts';
 import { container, imagePath, segment } from './docker-paths.ts';
 import { pullImage } from './docker-pull.ts';
-import { captureFrames } from './frames.ts';
-import type { Engine, ExecSpec, RunningExec } from './port.ts';
-
-/** How much of the start, and of the end, of each output stream of an exec is kept. */
-const KEEP_OUTPUT_BYTES = 64 * 1024;
+import type { Engine } from './port.ts';
 
 type Options = Pick<Request, 'query' | 'body' | 'upload'>;
 type Call = keyof typeof DEADLINES_MS;
@@ -81,7 +78,7 @@ export function connectDocker(socketPath: string): Engine {
 
     createExec: (id, spec) => createExec(dial, id, spec),
 
-    startExec: (execId) => startExec(dial, execId),
+    startExec: (execId) => startExec(socketPath, execId),
 
     async execState(execId) {
       return answers.parseExecState(await ask('execState', execId, 'GET', `/exec/${segment(execId)}/json`));
@@ -147,31 +144,6 @@ export function connectDocker(socketPath: string): Engine {
 
     listOwned: (label) => listOwned(dial, label),
   };
-}
-
-async function createExec(dial: Dial, id: string, spec: ExecSpec): Promise<string> {
-  const created = await dial.json({
-    subject: { call: 'createExec', of: id, env: spec.env },
-    deadlineMs: DEADLINES_MS.createExec,
-    method: 'POST',
-    path: `${container(id)}/exec`,
-    body: execBody(spec),
-  });
-  return answers.parseId('createExec', created);
-}
-
-async function startExec(dial: Dial, execId: string): Promise<RunningExec> {
-  const stream = await dial.stream({
-    subject: { call: 'startExec', of: execId },
-    deadlineMs: DEADLINES_MS.startExec,
-    method: 'POST',
-    path: `/exec/${segment(execId)}/start`,
-    body: { Detach: false, Tty: false },
-  });
-  const output = captureFrames(stream, KEEP_OUTPUT_BYTES);
-  // Nobody has to look at the output of an exec; its failure must not end the process.
-  output.catch(() => {});
-  return { id: execId, output, detach: () => void stream.destroy() };
 }
 
 async function orNull(answer: Promise<unknown>): Promise<unknown> {

@@ -35,7 +35,7 @@ export function answerError(subject: Subject, error: unknown): EvaluatorError {
   const status = property(error, 'statusCode');
   const errno = property(error, 'code');
   if (typeof errno === 'string' && UNREACHABLE.has(errno)) return connectionError(subject, error);
-  const words = (error instanceof Error ? error.message : String(error)).replace(PREFIX, '').trim();
+  const words = String(property(error, 'message')).replace(PREFIX, '').trim();
   const shown = subject.about === 'files' ? `status ${status}` : showable(words, subject.env ?? []);
   const mapped = new EvaluatorError(codeOf(status), `${subject.call} ${subject.of}: ${shown}`);
   wordsOf.set(mapped, words);
@@ -61,6 +61,6 @@ function showable(words: string, env: readonly string[]): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').slice(0, 400);
 }
 
-function property(error: unknown, name: 'code' | 'statusCode'): unknown {
+function property(error: unknown, name: 'code' | 'statusCode' | 'message'): unknown {
   return typeof error === 'object' && error !== null ? (error as Record<string, unknown>)[name] : undefined;
 }

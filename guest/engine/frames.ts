@@ -97,29 +97,3 @@ export class FrameReader {
     this.#headerLength = 0;
   }
 }
-
-/**
- * Reads `stream` to its end, always, so that a process that floods is never held up by us and `wait` never
- * hangs; what does not parse is read and dropped, and then `engine_error` is thrown.
- */
-export async function captureFrames(
-  stream: NodeJS.ReadableStream,
-  keepBytes: number,
-): Promise<{ stdout: Captured; stderr: Captured }> {
-  const reader = new FrameReader(keepBytes);
-  let broken: unknown;
-  try {
-    for await (const chunk of stream) {
-      if (broken !== undefined) continue;
-      try {
-        reader.write(chunk as Buffer);
-      } catch (error) {
-        broken = error;
-      }
-    }
-  } catch {
-    // A connection that breaks, or that we let go of, ends the capture like any end: it proves nothing.
-  }
-  if (broken !== undefined) throw broken;
-  return reader.captured();
-}

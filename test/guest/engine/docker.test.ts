@@ -138,6 +138,48 @@ describe('connectDocker', () => {
     expect(JSON.stringify(error)).not.toContain('s3cret');
   });
 
+  it('reads output that makes no sense to its end before it says so', async () => {
+    let sent = 0;
+    const engine = await engineThat((socket) => {
+      socket.write('HTTP/1.1 101 UPGRADED\r\nUpgrade: tcp\r\n');
+      socket.write('\r\nnot a frame at all');
+      const more = () => {
+        sent += 1;
+        if (sent === 100) socket.end();
+        else socket.write(Buffer.alloc(100_000), more);
+      };
+      more();
+    });
+    const { output } = await engine.startExec('e');
+    await expect(output).rejects.toMatchObject({ code: 'engine_error' });
+    expect(sent).toBe(100);
+  });
+
+  it('ends the output, as any end does, when the engine dies', async () => {
+    const frame = '\u0001\0\0\0\0\0\0\u0005hello';
+    const engine = await engineThat((socket) => socket.end(`HTTP/1.1 101 UPGRADED\r\n\r\n${frame}`));
+    const { stdout } = await (await engine.startExec('e')).output;
+    expect(stdout).toMatchObject({ head: Buffer.from('hello'), totalBytes: 5 });
+  });
+
+  it.each([
+    [404, 'engine_not_found'],
+    [409, 'engine_conflict'],
+    [500, 'engine_error'],
+    [200, 'engine_error'],
+  ])('starts no exec when the engine answers %i', async (status, code) => {
+    const engine = await engineThat((socket) => socket.write(httpAnswer(status, '{"message":"paused"}')));
+    await expect(engine.startExec('e')).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining('paused'),
+    });
+  });
+
+  it('does not read a head without end', async () => {
+    const engine = await engineThat((socket) => socket.write(Buffer.alloc(100_000, 'x')));
+    await expect(engine.startExec('e')).rejects.toMatchObject({ code: 'engine_unreachable' });
+  });
+
   it.each(['', '.', '..'])('asks nothing about the object %j', async (id) => {
     const engine = await engineThat(() => expect.unreachable());
     await expect(engine.remove(id)).rejects.toMatchObject({ code: 'engine_not_found' });
