@@ -29,3 +29,19 @@ export function required<T>(value: T | undefined, option: string, usage: string)
 export function nameList(values: readonly string[] | undefined): string[] {
   return (values ?? []).flatMap((value) => value.split(',')).filter((name) => name !== '');
 }
+
+/** `--from a b --x` as `--from a --from b --x`, so that a shell's `*` can follow the option. */
+export function spreadOption(argv: readonly string[], option: string): string[] {
+  let current = '';
+  let isFirst = true;
+  return argv.flatMap((argument) => {
+    if (argument.startsWith('-')) {
+      current = argument;
+      isFirst = true;
+      return [argument];
+    }
+    const repeated = current === option && !isFirst;
+    isFirst = false;
+    return repeated ? [option, argument] : [argument];
+  });
+}

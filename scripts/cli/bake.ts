@@ -1,7 +1,7 @@
 import { bakeTasks } from '../tasks/bake.ts';
 import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { buildToolchain } from '../toolchain/build.ts';
-import { nameList, parseOptions, required } from './arguments.ts';
+import { nameList, parseOptions, required, spreadOption } from './arguments.ts';
 
 const USAGE =
   'evaluator bake --from DIR... --out DIR [--only a,b] [--live NAME,...] [--engine SOCKET] [--json]';
@@ -13,7 +13,7 @@ const USAGE =
  */
 export async function bake(argv: readonly string[]): Promise<number> {
   const values = parseOptions(
-    argv,
+    spreadOption(argv, '--from'),
     {
       from: { type: 'string', multiple: true },
       out: { type: 'string' },

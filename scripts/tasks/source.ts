@@ -46,9 +46,10 @@ export async function findTasks(folders: readonly string[]): Promise<Map<string,
         .map((entry) => resolve(folder, entry.name));
       candidates.splice(0, 1, ...below);
     }
-    const before = found.size;
+    let isEmpty = true;
     for (const directory of candidates) {
       if (!(await exists(join(directory, 'task.toml')))) continue;
+      isEmpty = false;
       const name = basename(directory);
       if (!taskIdSchema.safeParse(name).success)
         throw new EvaluatorError(
@@ -60,7 +61,7 @@ export async function findTasks(folders: readonly string[]): Promise<Map<string,
         throw new EvaluatorError('task_duplicate', `two tasks are called ${name}: ${other} and ${directory}`);
       found.set(name, directory);
     }
-    if (found.size === before)
+    if (isEmpty)
       throw new EvaluatorError('task_unknown', `${folder}: no task.toml in it or directly below it`);
   }
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));

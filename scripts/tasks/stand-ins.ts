@@ -11,7 +11,11 @@ export const STAND_INS: readonly StandIn[] = [
   {
     suite: 'bookworm',
     packages: ['ca-certificates', 'python3', 'python3-pip', 'python3-venv'],
-    tags: ['3.10', '3.11', '3.12', '3.13', '3.14'].map((version) => `python:${version}-slim-bookworm`),
+    // Its own Python is 3.11, whatever the name says: the base is recorded as a stand-in.
+    tags: [
+      ...['3.10', '3.11', '3.12', '3.13', '3.14'].map((version) => `python:${version}-slim-bookworm`),
+      'python:3.11-slim',
+    ],
   },
   {
     suite: 'trixie',

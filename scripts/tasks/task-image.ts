@@ -1,5 +1,6 @@
+import { stripVTControlCharacters } from 'node:util';
 import { packTar } from '../../guest/engine/tar.ts';
-import { EvaluatorError } from '../../guest/errors.ts';
+import { EvaluatorError, isEvaluatorError } from '../../guest/errors.ts';
 import { STAND_IN_LABEL, STAND_IN_VALUE, verifyTaskImage } from '../../guest/tasks/image-rules.ts';
 import type { ImageBase } from '../../guest/tasks/manifest.ts';
 import type { ImageSource } from '../../guest/wire/score-record.ts';
@@ -82,18 +83,31 @@ function imageName(taskId: string, taskDigest: string): string {
   return `cvm-evaluator/task-${name}:${taskDigest.slice(0, 12)}`;
 }
 
+/** A build prints what the task's author likes, escape sequences included; a terminal must not obey it. */
+function printable(text: string): string {
+  return stripVTControlCharacters(text)
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim();
+}
+
 async function buildImage(store: ImageStore, task: SourceTask, taskDigest: string): Promise<TaskImageRef> {
   const where = `task ${task.taskId}`;
   const output: string[] = [];
-  const { error } = await store.build({
-    context: buildContext(task),
-    tag: imageName(task.taskId, taskDigest),
-    timeoutMs: task.config.environment.buildTimeoutSec * 1000,
-    onProgress: ({ stream, status }) => {
-      const line = (stream ?? status ?? '').trim();
-      if (line !== '' && output.push(line) > KEPT_LINES) output.shift();
-    },
-  });
+  const { error } = await store
+    .build({
+      context: buildContext(task),
+      tag: imageName(task.taskId, taskDigest),
+      timeoutMs: task.config.environment.buildTimeoutSec * 1000,
+      onProgress: ({ stream, status }) => {
+        const line = printable(stream ?? status ?? '');
+        if (line !== '' && output.push(line) > KEPT_LINES) output.shift();
+      },
+    })
+    .catch((cause) => {
+      if (!isEvaluatorError(cause, 'engine_timeout')) throw cause;
+      const limit = `build_timeout_sec (${task.config.environment.buildTimeoutSec} s) is over`;
+      throw new EvaluatorError('image_build_failed', `${where}: ${limit}\n${output.join('\n')}`, { cause });
+    });
   const built = error === null ? await store.inspect(imageName(task.taskId, taskDigest)) : null;
   if (built === null)
     throw new EvaluatorError(

@@ -176,6 +176,13 @@ describe('openCache', () => {
     const cache = await openCache(folder);
     expect(await rejectionCode(cache.tests('alpha'))).toBe('cache_sealed');
 
+    await writeFiles(join(folder, 'alpha'), { 'instruction.md': 'another' });
+    expect(await rejectionCode(openCache(folder))).toBe('cache_file_changed');
+    await writeFiles(join(folder, 'alpha'), publicFiles);
+    await writeFiles(join(folder, 'alpha'), { 'tests/test.sh': '' });
+    expect(await rejectionCode(openCache(folder))).toBe('cache_file_extra');
+    await rm(join(folder, 'alpha/tests'), { recursive: true });
+
     await writeFiles(folder, { 'sealed/beta.sealed': 'blob' });
     expect(await rejectionCode(openCache(folder))).toBe('cache_file_extra');
     await unlink(join(folder, 'sealed/beta.sealed'));
