@@ -1,12 +1,15 @@
 import { parseDocument, visit } from 'yaml';
-import { type Code, EvaluatorError, isEvaluatorError } from '../errors.ts';
+import { type Code, EvaluatorError } from '../errors.ts';
 
 /** 256 KiB (spec/08). */
 export const MAX_YAML_BYTES = 256 * 1024;
+/** Nodes above a collection; a level of a mapping is two, the mapping and the pair. */
+const MAX_YAML_PATH = 64;
 
 /**
  * Reads one YAML document: UTF-8, no key twice, no alias, no unknown tag (the library only warns of those),
- * no `__proto__`, at most 256 KiB (spec/08).
+ * no `__proto__`, no deeper than 32 mappings or 64 lists,
+ * at most 256 KiB (spec/08).
  * @param document what is read, for the message.
  * @throws `code` on everything that is refused.
  */
@@ -24,16 +27,14 @@ export function parseYaml(bytes: Uint8Array, document: string, code: Code): unkn
   const parsed = parseDocument(text, { version: '1.2', uniqueKeys: true, strict: true, prettyErrors: false });
   const problem = parsed.errors[0] ?? parsed.warnings[0];
   if (problem) refuse(`${problem.code} at character ${problem.pos[0]}: ${problem.message}`);
-  try {
-    visit(parsed, {
-      Alias: () => refuse('aliases are not allowed'),
-      Pair: (_, { key }) => {
-        if (String(key) === '__proto__') refuse('a key named __proto__');
-      },
-    });
-    return parsed.toJS({ maxAliasCount: 0 });
-  } catch (cause) {
-    if (isEvaluatorError(cause)) throw cause;
-    return refuse('cannot be read as plain values (too deep?)', cause);
-  }
+  visit(parsed, {
+    Alias: () => refuse('aliases are not allowed'),
+    Collection: (_, __, path) => {
+      if (path.length > MAX_YAML_PATH) refuse('nested too deeply');
+    },
+    Pair: (_, { key }) => {
+      if (String(key) === '__proto__') refuse('a key named __proto__');
+    },
+  });
+  return parsed.toJS({ maxAliasCount: 0 });
 }

@@ -195,6 +195,10 @@ describe('parseAgentPackage', () => {
   it.each<[string, RawArchive]>([
     ['bytes before the first entry', { prefix: Buffer.from('#!/bin/sh\n') }],
     ['bytes before the central directory', { beforeDirectory: Buffer.from('x') }],
+    [
+      'bytes at the end of the central directory',
+      { afterDirectory: Buffer.from('x'), directorySize: 46 + 10 + 46 + 1 + 1 },
+    ],
     ['bytes after the central directory', { afterDirectory: Buffer.from('x') }],
     ['bytes after the end record', { suffix: Buffer.from('x') }],
     ['a comment', { comment: Buffer.from('hello') }],
@@ -256,9 +260,10 @@ describe('parseAgentPackage', () => {
   });
 
   it('never inflates more than the central directory says', async () => {
-    const bomb = deflateRawSync(Buffer.alloc(200_000_000));
-    const entry = { name: 'bomb', packed: bomb, method: 8, size: bomb.length };
-    expect(await refusal([entry])).toBe('agent_package_refused');
+    const bomb = deflateRawSync(Buffer.alloc(10_000_000));
+    const zip = rawZip([MANIFEST, { name: 'bomb', packed: bomb, method: 8, size: bomb.length }]);
+    const error = await parseAgentPackage(zip).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ code: 'agent_package_refused', cause: { code: 'ERR_BUFFER_TOO_LARGE' } });
   });
 
   it('wants agent.yaml at the top, and reads it by its own rules', async () => {

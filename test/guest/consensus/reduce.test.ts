@@ -8,7 +8,7 @@ import {
   reduceRepositories,
   reduceVote,
 } from '../../../guest/consensus/reduce.ts';
-import { encodeF64be } from '../../../guest/wire/f64.ts';
+import { compensatedMean, encodeF64be } from '../../../guest/wire/f64.ts';
 import type { BehaviouralVerdict } from '../../../guest/wire/score-record.ts';
 
 const EXCLUDED: ReductionRule = { failedReps: 'excluded', minCompleted: 1 };
@@ -180,6 +180,12 @@ describe('reduceMean and reduceRepositories', () => {
   it('keeps the exact bytes of spec/02: (5/7, 0.5)', () => {
     expect(encodeF64be(reduceRepositories([5 / 7, 0.5], EXCLUDED))).toBe('3fe36db6db6db6dc');
     expect(encodeF64be(reduceRepositories([0.5, 5 / 7], EXCLUDED))).toBe('3fe36db6db6db6dc');
+  });
+
+  it('sums in ascending order, because the compensation too rounds', () => {
+    const reps = [1, 2 ** -53, ...Array<number>(4).fill(2 ** -107)];
+    expect(compensatedMean(reps)).not.toBe(compensatedMean(reps.toReversed()));
+    expect(reduceMean(reps, EXCLUDED)).toBe(reduceMean(reps.toReversed(), EXCLUDED));
   });
 
   it('is 0 below min_completed', () => {

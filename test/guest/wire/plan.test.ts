@@ -1,3 +1,4 @@
+import { createPublicKey, verify as edVerify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { encodeCanonical } from '../../../guest/wire/canonical.ts';
 import { type EvalPlan, MAX_PLAN_BYTES, parsePlan, planDigest } from '../../../guest/wire/plan.ts';
@@ -136,6 +137,19 @@ describe('verifyPlanSignatures', () => {
     expect(verify(planOf({ challenge_id: 'other' }))).toBe('plan_challenge_mismatch');
     expect(verify({ ...plan, signer: { ...signer, challenge_id: 'other' } })).toBe('plan_challenge_mismatch');
     expect(verify(plan, { ...keys.planRoot, challengeId: 'other' })).toBe('plan_challenge_mismatch');
+  });
+
+  it('covers the context, a zero byte and the canonical document', () => {
+    const { root_signature: rootSignature, ...statement } = signer;
+    const unsigned = { ...body, signer };
+    const covered = (context: string, document: object) =>
+      Buffer.concat([Buffer.from(context), Buffer.of(0), encodeCanonical(document)]);
+    const planBytes = covered('cvm-evaluator/plan/v2', unsigned);
+    expect(edVerify(null, planBytes, createPublicKey(keys.signer), Buffer.from(signature, 'hex'))).toBe(true);
+    const signerBytes = covered('cvm-evaluator/signer/v1', statement);
+    expect(edVerify(null, signerBytes, createPublicKey(keys.root), Buffer.from(rootSignature, 'hex'))).toBe(
+      true,
+    );
   });
 
   it("refuses another challenge's root, and a signer that the root never signed", () => {
