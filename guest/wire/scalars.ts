@@ -36,6 +36,11 @@ export const httpsUrl = z
   .max(2048)
   .regex(/^https:\/\/[\x21-\x7e]+$/, 'must be an https:// URL');
 
+/** Foreign text (an unknown key, a tag) as it may stand in a message: printable ASCII, cut short. */
+export function printable(text: string): string {
+  return text.slice(0, 300).replaceAll(/[^\x20-\x7e]/g, '?');
+}
+
 /**
  * Checks a value against a closed schema.
  * @throws schema_invalid naming the document and the first offending field.
@@ -45,5 +50,6 @@ export function parseSchema<T>(schema: z.ZodType<T>, value: unknown, document: s
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const path = issue?.path.map(String).join('.') || '(root)';
-  throw new EvaluatorError('schema_invalid', `${document}: ${path}: ${issue?.message ?? 'invalid'}`);
+  const what = printable(`${path}: ${issue?.message ?? 'invalid'}`);
+  throw new EvaluatorError('schema_invalid', `${document}: ${what}`);
 }

@@ -1,5 +1,6 @@
 import { parseDocument, visit } from 'yaml';
 import { type Code, EvaluatorError } from '../errors.ts';
+import { printable } from './scalars.ts';
 
 /** 256 KiB (spec/08). */
 export const MAX_YAML_BYTES = 256 * 1024;
@@ -8,8 +9,8 @@ const MAX_YAML_PATH = 64;
 
 /**
  * Reads one YAML document: UTF-8, no key twice, no alias, no unknown tag (the library only warns of those),
- * no `__proto__`, no deeper than 32 mappings or 64 lists,
- * at most 256 KiB (spec/08).
+ * no `__proto__`, no deeper than 32 mappings or 64 lists, at most
+ * 256 KiB (spec/08).
  * @param document what is read, for the message.
  * @throws `code` on everything that is refused.
  */
@@ -26,7 +27,7 @@ export function parseYaml(bytes: Uint8Array, document: string, code: Code): unkn
   }
   const parsed = parseDocument(text, { version: '1.2', uniqueKeys: true, strict: true, prettyErrors: false });
   const problem = parsed.errors[0] ?? parsed.warnings[0];
-  if (problem) refuse(`${problem.code} at character ${problem.pos[0]}: ${problem.message}`);
+  if (problem) refuse(`${problem.code} at character ${problem.pos[0]}: ${printable(problem.message)}`);
   visit(parsed, {
     Alias: () => refuse('aliases are not allowed'),
     Collection: (_, __, path) => {

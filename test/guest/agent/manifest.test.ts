@@ -47,6 +47,12 @@ describe('parseAgentManifest', () => {
     expect(codeOf(() => parseAgentManifest(bytes))).toBe('agent_manifest_invalid');
   });
 
+  it('lets no manifest write to a terminal through a message', () => {
+    const error = thrown(() => parse(`${GOOD}"a\\x1b[31m\\u202e": 1\n`));
+    expect(error.message).toContain('"a?[31m?"');
+    expect(error.message).toMatch(/^[\x20-\x7e]*$/);
+  });
+
   it.each(
     'LD_PRELOAD BASH_ENV NODE_OPTIONS DOCKER_HOST COMPOSE_FILE SSL_CERT_FILE DSTACK_SOCKET HTTP_PROXY https_proxy no_proxy TASK_WORKDIR AGENT_LOG_DIR'.split(
       ' ',
