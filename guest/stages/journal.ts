@@ -23,6 +23,8 @@ export type JournalEvent =
     }
   | { event: 'delivery'; attempt: number; status: number | null }
   | { event: 'receipt'; receipt: unknown }
+  /** Of this process, over its life. */
+  | { event: 'ended'; peak_rss_bytes: number }
   | { event: 'error'; code: string; fault: string; stage: Stage | null; message: string };
 
 export interface Journal {

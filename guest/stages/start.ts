@@ -144,5 +144,6 @@ export async function main(evaluate: (host: Host) => Promise<void>): Promise<voi
     process.exitCode = exitCodeOf(asEvaluatorError(error));
   }
   await sweep();
+  host.journal.write({ event: 'ended', peak_rss_bytes: process.resourceUsage().maxRSS * 1024 });
   if (!stop.signal.aborted) process.exit();
 }
