@@ -209,6 +209,8 @@ export const CODES = {
   selection_impossible: 'input',
   ledger_transition_refused: 'infra',
   ledger_unreadable: 'infra',
+  // key release (spec/04)
+  key_envelope_invalid: 'attestation',
   // command line
   usage: 'input',
   process_failed: 'infra',
