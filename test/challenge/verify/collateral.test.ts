@@ -66,6 +66,8 @@ describe('CRLs', () => {
     expect(await given({ [name]: await crl(platform.pki.processorCa, -1, 10) })).toBe(
       'quote_chain: crl_foreign',
     );
+    const misnamed = { key: issuerOf(name).key, certificate: platform.pki.processorCa.certificate };
+    expect(await given({ [name]: await crl(misnamed, -1, 10) })).toBe('quote_chain: crl_foreign');
     const namesake = await certificate({
       subject: issuerOf(name).certificate.subject,
       issuer: 'self',
@@ -101,6 +103,8 @@ describe('CRLs', () => {
       pck_crl_issuer_chain: pemChain(pki.processorCa, pki.root),
     };
     expect(await given(change)).toBe('quote_chain: crl_foreign');
+    const { pck_crl_issuer_chain } = change;
+    expect(await given({ pck_crl_issuer_chain })).toBe('quote_chain: crl_foreign');
   });
 });
 
