@@ -57,7 +57,7 @@ function untilSignal(): Promise<keyof typeof SIGNAL_EXITS> {
 /**
  * `evaluator simulate`: a simulated TDX machine with dstack's guest agent on a socket. Prints one JSON line
  * when it is ready and runs until SIGINT or SIGTERM.
- * @returns the exit code: 130 or 143.
+ * @returns the exit code: 130 or 143, 0 after --help.
  * @throws usage.
  */
 export async function simulate(argv: readonly string[]): Promise<number> {
@@ -70,16 +70,20 @@ export async function simulate(argv: readonly string[]): Promise<number> {
       out: { type: 'string' },
       fault: { type: 'string', multiple: true },
       'pcs-port': { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
     },
     USAGE,
   );
+  if (values.help) {
+    process.stdout.write(`usage: ${USAGE}\n`);
+    return 0;
+  }
   const socketPath = required(values.socket, 'socket', USAGE);
   const composePath = required(values['app-compose'], 'app-compose', USAGE);
   const seed = parseSeed(required(values.seed, 'seed', USAGE));
   const faults = (values.fault ?? []).map(parseFault);
   const port = values['pcs-port'] === undefined ? null : parsePort(values['pcs-port']);
 
-  const stopped = untilSignal();
   const platform = await createPlatform({
     seed,
     appCompose: readAppCompose(composePath),
@@ -92,6 +96,7 @@ export async function simulate(argv: readonly string[]): Promise<number> {
   try {
     const agent = await startGuestAgent({ socketPath, platform, faults });
     const ready = { event: 'ready', socket: socketPath, ...(pcs ? { pcs: pcs.url } : {}) };
+    const stopped = untilSignal();
     process.stdout.write(`${JSON.stringify(ready)}\n`);
     const signal = await stopped;
     await agent.close();
