@@ -1,4 +1,5 @@
 import pino from 'pino';
+import { EvaluatorError } from '../errors.ts';
 import type { PhaseName } from '../tracks/terminal-bench/phases.ts';
 
 export type Stage = 'preflight' | 'run' | 'reduce' | 'emit';
@@ -28,6 +29,7 @@ export type JournalEvent =
   | { event: 'error'; code: string; fault: string; stage: Stage | null; message: string };
 
 export interface Journal {
+  /** @throws log_unwritable: a run whose own log cannot be written ends (spec/08). */
   write(event: JournalEvent): void;
 }
 
@@ -46,7 +48,15 @@ export function createJournal(fd: number): Journal {
         UNSAFE,
         (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
       );
-      log.info(JSON.parse(text));
+      try {
+        log.info(JSON.parse(text));
+      } catch (cause) {
+        throw new EvaluatorError(
+          'log_unwritable',
+          `log: ${(cause as Error).message}; free disk space where stderr goes`,
+          { cause },
+        );
+      }
     },
   };
 }

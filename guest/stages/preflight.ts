@@ -122,6 +122,7 @@ async function trialContext(
     diskPath: existsSync(info.dockerRootDir) ? info.dockerRootDir : '/',
     uploads: pLimit(UPLOADS_AT_ONCE),
     counters: { faults: 0 },
+    signal: host.signal,
   };
 }
 

@@ -1,6 +1,6 @@
 import { EvaluatorError } from '../errors.ts';
 import { type FinishedRep, runTask, type TerminalBenchRun } from '../tracks/terminal-bench/run-task.ts';
-import { sweepSession } from '../trial/sweep.ts';
+import { endSession } from '../trial/sweep.ts';
 import type { RepRecord } from '../wire/score-record.ts';
 import type { Host } from './config.ts';
 import type { JournalEvent } from './journal.ts';
@@ -33,7 +33,7 @@ function repEvent({ taskId, record, first, reward, verifierMs }: FinishedRep): J
 
 /**
  * Runs r reps of every task, as many at once as fit. The first fault that ends the run stops what has not
- * yet started and is thrown.
+ * yet started, ends what runs, and is thrown when all of it has ended.
  * @throws EvaluatorError: the run ends without a RESULT.
  */
 export async function run(order: Order, host: Host): Promise<RunOutcome> {
@@ -42,27 +42,24 @@ export async function run(order: Order, host: Host): Promise<RunOutcome> {
     throw new EvaluatorError('plan_inconsistent', 'plan: terminal-bench needs a policy');
   const heldBack: JournalEvent[] = [];
   const stop = new AbortController();
+  const signal = AbortSignal.any([host.signal, stop.signal]);
+  // Nothing of this run will be signed: agents and tests that still run are ended now.
+  signal.addEventListener('abort', () => void endSession(host.engine, host.session).catch(() => 0));
   const shared: TerminalBenchRun = {
-    context,
+    context: { ...context, signal },
     capacity,
     policy: plan.policy,
     r: plan.r,
     runStartMs: context.clock.monotonicMs(),
-    signal: AbortSignal.any([host.signal, stop.signal]),
+    onFault: (error) => stop.abort(error),
     onRep: async (done) => {
       if (plan.ranked) heldBack.push(repEvent(done));
       else host.journal.write(repEvent(done));
       if (host.config.logsDirectory !== null) await writeRepLogs(host.config.logsDirectory, done);
     },
   };
-  const tasks = order.tasks.map((task, index) => runTask(shared, task, task.agent, index));
-  try {
-    return { reps: await Promise.all(tasks), heldBack };
-  } catch (error) {
-    stop.abort(error);
-    // Agents that still run are ended now: nothing of this run will be signed.
-    await sweepSession(host.engine, host.session).catch(() => 0);
-    await Promise.allSettled(tasks);
-    throw error;
-  }
+  const reps = order.tasks.map((task, index) => runTask(shared, task, task.agent, index));
+  await Promise.allSettled(reps);
+  signal.throwIfAborted();
+  return { reps: await Promise.all(reps), heldBack };
 }

@@ -5,38 +5,47 @@ import { connectDocker } from '../engine/docker.ts';
 import { EvaluatorError } from '../errors.ts';
 import { systemClock } from '../trial/clock.ts';
 import { newSession } from '../trial/labels.ts';
-import { sweepSession } from '../trial/sweep.ts';
+import { endSession, sweepSession } from '../trial/sweep.ts';
 import { CACHE_DIRECTORY, type GuestConfig, type GuestInputs, type Host } from './config.ts';
-import { exitCodeOf, SIGNAL_EXIT } from './exit-codes.ts';
-import { createJournal, type Stage } from './journal.ts';
+import { asEvaluatorError, EXIT, exitCodeOf, SIGNAL_EXIT } from './exit-codes.ts';
+import { createJournal, type Journal, type Stage } from './journal.ts';
 
 /** A call of the guest agent has this long: a hung one has been a silent, billed VM (spec/04). */
 const GUEST_AGENT_DEADLINE_MS = 90_000;
+/** How long an aborted run may take to let go of what it is at. */
+const SETTLE_MS = 5_000;
 const MAX_PLAN_VARIABLE = 256 * 1024;
 
 /** Marks a stage's begin and end, so that a stuck or failed VM says where it was. */
 export async function inStage<T>(host: Host, stage: Stage, body: () => Promise<T>): Promise<T> {
+  host.signal.throwIfAborted();
   host.journal.write({ event: 'stage', stage, mark: 'begin' });
   try {
     const value = await body();
     host.journal.write({ event: 'stage', stage, mark: 'end' });
     return value;
   } catch (error) {
-    const { code, fault, message } = asEvaluatorError(error);
-    host.journal.write({ event: 'error', stage, code, fault, message });
+    report(host.journal, stage, error);
     throw error;
   }
 }
 
-function asEvaluatorError(error: unknown): EvaluatorError {
-  if (error instanceof EvaluatorError) return error;
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code?.startsWith('ERR_PARSE_ARGS')) return new EvaluatorError('usage', message);
-  return new EvaluatorError(
-    'run_aborted',
-    `unexpected: ${error instanceof Error ? error.message : String(error)}`,
-    { cause: error },
-  );
+/** The error's place and code, in a log that may itself be what failed. */
+function report(journal: Journal, stage: Stage | null, error: unknown): void {
+  const { code, fault, message } = asEvaluatorError(error);
+  try {
+    journal.write({ event: 'error', stage, code, fault, message });
+  } catch {
+    // The exit code still says it.
+  }
+}
+
+function reportEnd(journal: Journal): void {
+  try {
+    journal.write({ event: 'ended', peak_rss_bytes: process.resourceUsage().maxRSS * 1024 });
+  } catch {
+    // The exit code still says how.
+  }
 }
 
 function required(value: string | undefined, what: string): string {
@@ -117,6 +126,23 @@ function createHost(signal: AbortSignal): Host {
   };
 }
 
+/** Resolves with an exit code once a signal, or an error that nobody caught, has aborted the run. */
+function interruption(host: Host, stop: AbortController): Promise<number> {
+  return new Promise((resolve) => {
+    const end = (reason: EvaluatorError, exitCode: number) => {
+      stop.abort(reason);
+      resolve(exitCode);
+    };
+    for (const name of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(name, () => end(new EvaluatorError('run_aborted', `ended by ${name}`), SIGNAL_EXIT[name]));
+    }
+    process.on('uncaughtException', (error) => {
+      report(host.journal, null, error);
+      end(asEvaluatorError(error), EXIT.aborted);
+    });
+  });
+}
+
 /**
  * Runs `evaluate` as a process: reads its command line and environment, ends with a documented exit code,
  * and sweeps what this session made, on a signal too.
@@ -127,23 +153,22 @@ export async function main(evaluate: (host: Host) => Promise<void>): Promise<voi
   try {
     host = createHost(stop.signal);
   } catch (error) {
-    const { code, fault, message } = asEvaluatorError(error);
-    createJournal(2).write({ event: 'error', stage: null, code, fault, message });
+    report(createJournal(2), null, error);
     process.exit(exitCodeOf(asEvaluatorError(error)));
   }
-  const sweep = () => sweepSession(host.engine, host.session).catch(() => 0);
-  for (const name of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(name, () => {
-      stop.abort(new EvaluatorError('run_aborted', `ended by ${name}`));
-      sweep().finally(() => process.exit(SIGNAL_EXIT[name]));
-    });
+  const interrupted = interruption(host, stop);
+  const ended = evaluate(host).then(
+    () => EXIT.accepted,
+    (error) => exitCodeOf(asEvaluatorError(error)),
+  );
+  let exitCode: number = await Promise.race([ended, interrupted]);
+  if (stop.signal.aborted) {
+    exitCode = await interrupted;
+    await endSession(host.engine, host.session).catch(() => 0);
+    // What goes on is given a while to settle, so that nothing is made behind the last sweep.
+    await Promise.race([ended, host.clock.sleep(SETTLE_MS)]);
   }
-  try {
-    await evaluate(host);
-  } catch (error) {
-    process.exitCode = exitCodeOf(asEvaluatorError(error));
-  }
-  await sweep();
-  host.journal.write({ event: 'ended', peak_rss_bytes: process.resourceUsage().maxRSS * 1024 });
-  if (!stop.signal.aborted) process.exit();
+  await sweepSession(host.engine, host.session).catch(() => 0);
+  reportEnd(host.journal);
+  process.exit(exitCode);
 }

@@ -61,6 +61,7 @@ export async function runAgent(
   const watch = new Watch(context, sandbox, task.limits);
   let output: AgentLife['output'] = async () => null;
   try {
+    context.signal.throwIfAborted();
     const exec = await chargedTo(context, sandbox, task, 'agent_start', () =>
       context.engine.startExec(execId),
     );
@@ -70,6 +71,8 @@ export async function runAgent(
       () => undefined,
     );
     const seen = await chargedTo(context, sandbox, task, 'liveness', () => watch.untilEnd(execId, streams));
+    if (seen.cause === 'container_ended')
+      await chargedTo(context, sandbox, task, 'liveness', () => verifySameContainer(context, sandbox));
     return {
       reading: seen,
       failure: judge(seen, task.limits),
@@ -85,9 +88,13 @@ export async function runAgent(
 /**
  * Kills every process of a rep whose agent has ended, after making sure that it is still the container
  * whose holder we started.
- * @throws RepFailed (`malformed_output`) when the engine cannot kill it, container_interfered, engine_broken.
+ * @throws RepFailed: `liveness` when it was ended from inside, `malformed_output` when the engine cannot kill
+ * it; container_interfered, engine_broken.
  */
 export async function killSandbox(context: TrialContext, sandbox: Sandbox, task: TrialTask): Promise<void> {
-  await chargedTo(context, sandbox, task, 'liveness', () => verifySameContainer(context, sandbox));
+  const runs = await chargedTo(context, sandbox, task, 'liveness', () =>
+    verifySameContainer(context, sandbox),
+  );
+  if (!runs) throw new RepFailed('liveness');
   await chargedTo(context, sandbox, task, 'malformed_output', () => context.engine.kill(sandbox.containerId));
 }

@@ -18,12 +18,14 @@ export interface Session {
   owner: string;
 }
 
-/** Start time of a process in clock ticks since boot (proc(5), field 22); null when it is gone. */
+/** Start time of a process in clock ticks since boot (proc(5), field 22); null when it is gone or has ended. */
 function processStartTime(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The command name may hold spaces and parentheses: fields are counted after the last one.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+    const [state = '', ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // One that nobody has waited for keeps its entry, and will never clean up.
+    return 'ZX'.includes(state) ? null : (fields[18] ?? null);
   } catch {
     return null;
   }

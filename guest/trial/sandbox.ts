@@ -18,8 +18,11 @@ export interface Sandbox {
   secretPath: string;
   commitment: string;
   cgroup: CgroupReader;
-  /** As it was when the holder first ran: the same container, not restarted, must end. */
-  started: ContainerState;
+  /**
+   * As it was when the holder first ran: the same container, not restarted, must end. Null once we may have
+   * started it again ourselves.
+   */
+  started: ContainerState | null;
   network: string;
 }
 
@@ -74,7 +77,7 @@ export function firstLifeTar(task: TrialTask, agent: TrialAgent): Buffer {
   ]);
 }
 
-/** Creates a stopped container and proves that it is what was asked for. */
+/** Creates a stopped container and proves that it is what was asked for; one that is not is removed again. */
 export async function createSandbox(
   context: TrialContext,
   task: TrialTask,
@@ -85,9 +88,15 @@ export async function createSandbox(
   const commitment = createHash('sha256').update(secretPath).digest('hex');
   const command = [...SHELL, `${TOOLS}/entry.sh`, 'hold', commitment];
   const spec = containerSpec(context, task, role, rep, command);
+  context.signal.throwIfAborted();
   const containerId = await context.engine.create(spec);
-  // Another daemon setting or a rewriting proxy must not weaken what was asked for.
-  verifyCreated(spec, await context.engine.inspectRaw(containerId));
+  try {
+    // Another daemon setting or a rewriting proxy must not weaken what was asked for.
+    verifyCreated(spec, await context.engine.inspectRaw(containerId));
+  } catch (error) {
+    await context.engine.remove(containerId).catch(() => undefined);
+    throw error;
+  }
   return { containerId, secretPath, commitment, network: spec.network };
 }
 

@@ -22,6 +22,8 @@ export interface TrialContext {
   /** Bounds how many uploads run at once. */
   uploads: <T>(upload: () => Promise<T>) => Promise<T>;
   counters: { faults: number };
+  /** Aborted when the run must end: nothing is created or started from then on. */
+  signal: AbortSignal;
 }
 
 /** One task as its trials need it: sizes in bytes, times in ms. */

@@ -1,4 +1,5 @@
 import type { Engine, OwnedObject } from '../engine/port.ts';
+import { isEvaluatorError } from '../errors.ts';
 import { isOwnerAlive, LABEL, type Session } from './labels.ts';
 
 const ORDER: readonly OwnedObject['kind'][] = ['container', 'volume', 'network', 'image'];
@@ -10,24 +11,37 @@ async function removeObject(engine: Engine, object: OwnedObject): Promise<void> 
   else await engine.removeImage(object.id);
 }
 
+/** Gone, or being removed by another sweep: both are fine. */
+const isLeaving = (error: unknown) =>
+  isEvaluatorError(error, 'engine_not_found') || isEvaluatorError(error, 'engine_conflict');
+
+/** Everything that can be removed is; the first failure is thrown at the end. */
 async function removeAll(engine: Engine, objects: readonly OwnedObject[]): Promise<number> {
+  const failures: unknown[] = [];
   for (const kind of ORDER) {
-    for (const object of objects.filter((candidate) => candidate.kind === kind))
-      await removeObject(engine, object);
+    for (const object of objects.filter((candidate) => candidate.kind === kind)) {
+      await removeObject(engine, object).catch((error) => {
+        if (!isLeaving(error)) failures.push(error);
+      });
+    }
   }
+  if (failures.length > 0) throw failures[0];
   return objects.length;
 }
 
 /**
  * Removes what dead sessions left: everything with our label, of another session, whose owner no longer
- * lives (spec/03, 10). Returns how many objects were removed.
+ * lives (spec/03, 10). Returns how many objects there were.
+ * @throws engine_*.
  */
 export async function sweepOrphans(engine: Engine, session: Session): Promise<number> {
   const isContainerRunning = async (id: string) => {
     try {
       return (await engine.inspect(id)).running;
-    } catch {
-      return false;
+    } catch (error) {
+      // An engine that gives no answer does not say that the owner is dead.
+      if (isEvaluatorError(error, 'engine_not_found')) return false;
+      throw error;
     }
   };
   const orphans: OwnedObject[] = [];
@@ -38,10 +52,25 @@ export async function sweepOrphans(engine: Engine, session: Session): Promise<nu
   return removeAll(engine, orphans);
 }
 
-/** Removes what this session made and has not yet removed itself. */
+async function ofSession(engine: Engine, session: Session): Promise<OwnedObject[]> {
+  const owned = await engine.listOwned(LABEL.session);
+  return owned.filter((object) => object.labels[LABEL.session] === session.id);
+}
+
+/** Removes what this session made and has not yet removed itself. @throws engine_*. */
 export async function sweepSession(engine: Engine, session: Session): Promise<number> {
-  const mine = (await engine.listOwned(LABEL.session)).filter(
-    (object) => object.labels[LABEL.session] === session.id,
+  return removeAll(engine, await ofSession(engine, session));
+}
+
+/**
+ * Ends everything of this session that runs. Volumes stay: a container created at the same moment would make
+ * the engine create one of the same name, without our labels.
+ * @throws engine_*.
+ */
+export async function endSession(engine: Engine, session: Session): Promise<number> {
+  const mine = await ofSession(engine, session);
+  return removeAll(
+    engine,
+    mine.filter((object) => object.kind === 'container'),
   );
-  return removeAll(engine, mine);
 }

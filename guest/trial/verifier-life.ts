@@ -1,7 +1,7 @@
 import type { TarEntry } from '../engine/tar.ts';
 import { packTar } from '../engine/tar.ts';
 import { isEvaluatorError } from '../errors.ts';
-import { isEngineFailure } from './faults.ts';
+import { interference, isEngineFailure } from './faults.ts';
 import { type Sandbox, SHELL, TOOLS } from './sandbox.ts';
 import type { TrialContext, TrialTask, Upload } from './session.ts';
 
@@ -71,7 +71,8 @@ async function killQuietly(context: TrialContext, containerId: string): Promise<
 
 /**
  * The second life: starts the stopped container again; the holder finds the tests, runs test.sh and exits.
- * @throws engine_* only when the engine fails after the start; a start that fails is `broken`.
+ * @throws engine_* when the engine fails after the start, or the container is gone; any other start that
+ * fails is `broken`. container_interfered when it was running already.
  */
 export async function runSecondLife(
   context: TrialContext,
@@ -81,7 +82,10 @@ export async function runSecondLife(
   try {
     await context.engine.start(target.containerId);
   } catch (error) {
-    if (!isEngineFailure(error)) throw error;
+    if (isEvaluatorError(error, 'engine_conflict')) throw interference(target.containerId, 'started');
+    if (!isEngineFailure(error) || isEvaluatorError(error, 'engine_not_found')) throw error;
+    // The start may have happened all the same.
+    await killQuietly(context, target.containerId);
     return 'broken';
   }
   try {

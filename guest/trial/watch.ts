@@ -66,6 +66,7 @@ export class Watch {
       wake = NEVER;
     });
     for (;;) {
+      this.#context.signal.throwIfAborted();
       if (!this.#read()) return this.#withoutCounters();
       const over = this.#over();
       if (over) return this.#observation(over, null, 1, false);

@@ -43,6 +43,9 @@ export interface ScriptOptions {
   command?: readonly string[];
   verifierTimeoutMs?: number;
   taskId?: string;
+  /** In place of the harness's, for this run alone. */
+  engine?: Engine;
+  counters?: TrialContext['counters'];
 }
 
 /** The trial on a real engine, without plan, challenge or attestation around it. */
@@ -116,14 +119,13 @@ export async function startTrial(
     diskReserveBytes: overrides.diskReserveBytes ?? 0,
     uploads: (upload) => upload(),
     counters: { faults: 0 },
+    signal: new AbortController().signal,
   };
   const finished: FinishedRep[] = [];
-  const shared: Omit<TerminalBenchRun, 'r'> = {
-    context,
+  const shared: Omit<TerminalBenchRun, 'r' | 'context' | 'onFault'> = {
     capacity: new Capacity({ cpus: 64, memoryBytes: 1e12, diskBytes: 1e15, slots: 64 }),
     policy: 'mean',
     runStartMs: systemClock.monotonicMs(),
-    signal: new AbortController().signal,
     onRep: async (done) => {
       finished.push(done);
     },
@@ -132,9 +134,20 @@ export async function startTrial(
     context,
     session,
     finished,
-    run: (options) =>
-      runTask(
-        { ...shared, r: options.reps ?? 1 },
+    run: (options) => {
+      const stop = new AbortController();
+      return runTask(
+        {
+          ...shared,
+          r: options.reps ?? 1,
+          context: {
+            ...context,
+            engine: options.engine ?? context.engine,
+            counters: options.counters ?? context.counters,
+            signal: stop.signal,
+          },
+          onFault: (error) => stop.abort(error),
+        },
         scriptTask({ id: image.id, workdir: '/app', env: image.env, source: 'built' }, options),
         {
           command: options.command ?? ['bash', '/agent/agent.sh'],
@@ -145,7 +158,8 @@ export async function startTrial(
           ],
         },
         0,
-      ),
+      );
+    },
     close: async () => {
       await sweepSession(real, session);
       rmSync(folder, { recursive: true, force: true });

@@ -16,7 +16,8 @@ export interface TerminalBenchRun {
   r: number;
   /** On the context's clock. */
   runStartMs: number;
-  signal: AbortSignal;
+  /** Told of the fault that must end the run as soon as it shows: what still goes on is then stopped. */
+  onFault: (error: unknown) => void;
   /** Told of every rep when it is done; `verifierMs` 0 where none ran. */
   onRep: (done: FinishedRep) => Promise<void>;
 }
@@ -95,7 +96,7 @@ async function runRep(
 ): Promise<FirstLife | RepRecord> {
   const release = await run.capacity.acquire(running(task), order);
   try {
-    run.signal.throwIfAborted();
+    run.context.signal.throwIfAborted();
     const first = await runFirstLife(run.context, task.trial, agent, rep, run.runStartMs);
     if (first.failure !== null) return await finish(run, task, first, null);
     return task.trial.verifier.mode === 'live' ? await verified(run, task, first) : first;
@@ -112,17 +113,25 @@ async function verifyLater(
 ): Promise<RepRecord> {
   const release = await run.capacity.acquire(running(task), order);
   try {
-    run.signal.throwIfAborted();
+    run.context.signal.throwIfAborted();
     return await verified(run, task, first);
   } finally {
     release();
   }
 }
 
+/** Waits for all of them whatever happens: nothing of a task goes on behind its back. */
+async function together<T>(run: TerminalBenchRun, parts: readonly Promise<T>[]): Promise<T[]> {
+  for (const part of parts) part.catch(run.onFault);
+  await Promise.allSettled(parts);
+  return Promise.all(parts);
+}
+
 /**
  * Runs a task r times: its reps start as soon as they fit; the containers of the completed ones are kept
  * until the last agent of the task has ended, and only then see the tests (spec/03, 7).
  * @param index the task's place in the plan: earlier tasks are looked at first.
+ * @throws EvaluatorError when the run must end; by then nothing of the task goes on.
  */
 export async function runTask(
   run: TerminalBenchRun,
@@ -134,9 +143,13 @@ export async function runTask(
   const releaseDisk = await run.capacity.acquire(diskNeed(task, run.r), base);
   try {
     const reps = Array.from({ length: run.r }, (_, rep) => rep);
-    const lives = await Promise.all(reps.map((rep) => runRep(run, task, agent, rep, base + 128 + rep)));
-    return await Promise.all(
-      lives.map((life, rep) => ('outcome' in life ? life : verifyLater(run, task, life, base + rep))),
+    const lives = await together(
+      run,
+      reps.map((rep) => runRep(run, task, agent, rep, base + 128 + rep)),
+    );
+    return await together(
+      run,
+      lives.map(async (life, rep) => ('outcome' in life ? life : verifyLater(run, task, life, base + rep))),
     );
   } finally {
     releaseDisk();

@@ -1,6 +1,6 @@
 import { EvaluatorError } from '../../errors.ts';
 import type { CachedTask, TaskFile } from '../../tasks/types.ts';
-import { chargedTo } from '../../trial/faults.ts';
+import { chargedTo, interference, verifySameContainer } from '../../trial/faults.ts';
 import { createSandbox, type Sandbox, startHolder } from '../../trial/sandbox.ts';
 import type { TrialContext, TrialTask, Upload } from '../../trial/session.ts';
 import { runLiveVerifier, runSecondLife, uploadTests, type VerifierEnd } from '../../trial/verifier-life.ts';
@@ -98,13 +98,17 @@ export async function verifyRep(
   task: VerifiedTask,
 ): Promise<Verification> {
   const tests = testUploads(await task.tests());
+  const mode = task.trial.verifier.mode;
+  const own = mode === 'live' ? sandbox : { ...sandbox, started: null };
   const charged = <T>(call: () => Promise<T>) =>
-    chargedTo(context, sandbox, task.trial, 'malformed_output', call);
+    chargedTo(context, own, task.trial, 'malformed_output', call);
   if (sandbox.network !== 'none')
     await charged(() => context.engine.disconnect(sandbox.network, sandbox.containerId));
   await charged(() => uploadTests(context, sandbox, task.trial, tests));
-  const run = task.trial.verifier.mode === 'live' ? runLiveVerifier : runSecondLife;
+  const run = mode === 'live' ? runLiveVerifier : runSecondLife;
   const attempt = await charged(() => afterUpload(context, task, sandbox, run));
+  if (attempt.end !== 'ended' && (await charged(() => verifySameContainer(context, own))))
+    throw interference(sandbox.containerId, 'restarted');
   const { verifierMs } = attempt;
   const testOutput =
     task.disclosure === 'full' ? await readTestOutput(context.engine, sandbox.containerId) : null;
