@@ -11,6 +11,7 @@ import type { SourceTask } from './source.ts';
 /** A TDX guest is an x86-64 machine. */
 const EXPECTED = { architecture: 'amd64', maxBytes: 32 * 1024 ** 3 };
 const CONTEXT = 'environment/';
+const KEPT_OUTPUT = 8192;
 const KEPT_LINES = 6;
 // What the engine says when it reached no registry, as opposed to one that said no.
 const UNREACHABLE =
@@ -84,35 +85,34 @@ function imageName(taskId: string, taskDigest: string): string {
 }
 
 /** A build prints what the task's author likes, escape sequences included; a terminal must not obey it. */
-function printable(text: string): string {
-  return stripVTControlCharacters(text)
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim();
+function lastLines(output: string): string {
+  const lines = stripVTControlCharacters(output).split('\n');
+  const shown = lines.map((line) => line.replace(/\p{Cc}+/gu, ' ').trim()).filter((line) => line !== '');
+  return shown.slice(-KEPT_LINES).join('\n');
 }
 
 async function buildImage(store: ImageStore, task: SourceTask, taskDigest: string): Promise<TaskImageRef> {
   const where = `task ${task.taskId}`;
-  const output: string[] = [];
+  let output = '';
   const { error } = await store
     .build({
       context: buildContext(task),
       tag: imageName(task.taskId, taskDigest),
       timeoutMs: task.config.environment.buildTimeoutSec * 1000,
-      onProgress: ({ stream, status }) => {
-        const line = printable(stream ?? status ?? '');
-        if (line !== '' && output.push(line) > KEPT_LINES) output.shift();
+      onProgress: ({ stream }) => {
+        output = (output + (stream ?? '')).slice(-KEPT_OUTPUT);
       },
     })
     .catch((cause) => {
       if (!isEvaluatorError(cause, 'engine_timeout')) throw cause;
       const limit = `build_timeout_sec (${task.config.environment.buildTimeoutSec} s) is over`;
-      throw new EvaluatorError('image_build_failed', `${where}: ${limit}\n${output.join('\n')}`, { cause });
+      throw new EvaluatorError('image_build_failed', `${where}: ${limit}\n${lastLines(output)}`, { cause });
     });
   const built = error === null ? await store.inspect(imageName(task.taskId, taskDigest)) : null;
   if (built === null)
     throw new EvaluatorError(
       'image_build_failed',
-      `${where}: environment/Dockerfile did not build: ${error ?? 'no image'}\n${output.join('\n')}`,
+      `${where}: environment/Dockerfile did not build: ${error ?? 'no image'}\n${lastLines(output)}`,
     );
   const dockerfile = task.files.find((file) => file.path === `${CONTEXT}Dockerfile`)?.bytes.toString('utf8');
   const bases = await Promise.all(baseImages(dockerfile ?? '').map((name) => store.inspect(name)));
