@@ -73,6 +73,12 @@ export const CODES = {
   cache_file_extra: 'input',
   cache_file_changed: 'input',
   cache_sealed: 'input',
+  cache_not_sealed: 'input',
+  sealed_unopenable: 'input',
+  sealed_malformed: 'input',
+  sealed_digest_mismatch: 'input',
+  golden_key_invalid: 'input',
+  golden_key_exists: 'input',
   cache_toolchain_missing: 'input',
   cache_toolchain_changed: 'input',
   // attestation (spec/04)

@@ -4,15 +4,17 @@ import { EvaluatorError } from '../errors.ts';
 import { sha256Hex } from '../wire/digest.ts';
 import { type FoundFile, hashFile, listFolder, readRegularFile } from './folder.ts';
 import { cacheDigest, type Manifest, type ManifestTask, parseManifest } from './manifest.ts';
+import { SEALED_FOLDER, sealedName, unsealTests, verifySealed } from './sealed-blob.ts';
 import { type FileDigest, isPublicFile, publicDigest, taskDigest } from './source-digest.ts';
 import { parseTaskToml } from './task-toml.ts';
 import type { CachedTask, TaskCache, TaskFile } from './types.ts';
 
-const SEALED_FOLDER = 'sealed';
 const TOOLCHAIN = 'toolchain.tar';
 
 interface CheckedTask {
   task: CachedTask;
+  entry: ManifestTask;
+  files: readonly FileDigest[];
   tests: readonly (FoundFile & FileDigest)[];
 }
 
@@ -28,10 +30,6 @@ async function readManifest(directory: string): Promise<Manifest> {
     );
   }
   return parseManifest(bytes);
-}
-
-function sealedName(entry: ManifestTask): string {
-  return `${entry.task_id}.sealed`;
 }
 
 async function verifyTopLevel(directory: string, manifest: Manifest): Promise<void> {
@@ -90,24 +88,6 @@ function verifyFiles(entry: ManifestTask, files: readonly FileDigest[]): void {
     );
 }
 
-async function verifySealed(directory: string, entry: ManifestTask): Promise<void> {
-  if (entry.sealed === null) return;
-  const path = `${SEALED_FOLDER}/${sealedName(entry)}`;
-  let found: string;
-  try {
-    found = await hashFile(directory, path);
-  } catch (cause) {
-    throw new EvaluatorError('cache_file_missing', `task ${entry.task_id}: ${path} cannot be read`, {
-      cause,
-    });
-  }
-  if (found !== entry.sealed.sha256)
-    throw new EvaluatorError(
-      'cache_file_changed',
-      `task ${entry.task_id}: ${path} differs from what was baked`,
-    );
-}
-
 async function verifyTaskFolder(folder: string, name: string): Promise<void> {
   const stat = await lstat(folder).catch(() => null);
   if (stat?.isSymbolicLink())
@@ -133,6 +113,8 @@ async function checkTask(directory: string, entry: ManifestTask): Promise<Checke
 
   const config = parseTaskToml(await readRegularFile(folder, 'task.toml'), `${name}/task.toml`);
   return {
+    entry,
+    files,
     task: {
       taskId: name,
       taskDigest: entry.task_digest,
@@ -176,7 +158,8 @@ async function readTests(folder: string, name: string, tests: CheckedTask['tests
  * Opens a baked cache after checking every file of it against the manifest: nothing missing, changed or extra,
  * no link, no device (spec/05). Needs no key.
  * @throws cache_unreadable, cache_task_missing, cache_file_missing, cache_file_extra, cache_file_changed,
- * cache_toolchain_missing, cache_toolchain_changed (tests(): cache_sealed), task_file_*, task_toml_invalid, json_*, schema_invalid.
+ * cache_toolchain_missing, cache_toolchain_changed, task_file_*, task_toml_invalid, json_*, schema_invalid. Its tests():
+ * cache_sealed, cache_file_*; its unseal(): cache_not_sealed, cache_file_*, sealed_*.
  */
 export async function openCache(directory: string): Promise<TaskCache> {
   const manifest = await readManifest(directory);
@@ -196,6 +179,7 @@ export async function openCache(directory: string): Promise<TaskCache> {
   return {
     directory,
     cacheDigest: cacheDigest(manifest),
+    cacheId: manifest.cache_id,
     toolchainDigest: manifest.toolchain_digest,
     toolchainPath,
     taskIds: [...checked.keys()],
@@ -208,6 +192,10 @@ export async function openCache(directory: string): Promise<TaskCache> {
           `task ${taskId}: its tests are sealed; this needs the task's key`,
         );
       return readTests(join(directory, taskId), taskId, tests);
+    },
+    async unseal(taskId, key) {
+      const { entry, files } = lookUp(taskId);
+      return unsealTests({ directory, cacheId: manifest.cache_id, entry, publicFiles: files }, key);
     },
   };
 }

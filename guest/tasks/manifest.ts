@@ -3,8 +3,9 @@ import { EvaluatorError } from '../errors.ts';
 import { decodeCanonical, encodeCanonical } from '../wire/canonical.ts';
 import { digest } from '../wire/digest.ts';
 import { verifierModeSchema } from '../wire/plan.ts';
-import { id, imageRef, int, parseSchema, positiveInt, sha256, taskId } from '../wire/scalars.ts';
+import { id, imageRef, parseSchema, positiveInt, sha256, taskId } from '../wire/scalars.ts';
 import { imageSourceSchema } from '../wire/score-record.ts';
+import { MAX_SEALED_BYTES } from './seal.ts';
 
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
@@ -19,6 +20,7 @@ export const evidenceSchema = z.strictObject({
 
 export const manifestTaskSchema = z.strictObject({
   task_id: taskId,
+  /** The published digest of the package; of a sealed task it covers the salt too, or it would confirm guesses. */
   source_digest: sha256,
   task_digest: sha256,
   public_digest: sha256,
@@ -32,7 +34,7 @@ export const manifestTaskSchema = z.strictObject({
   artifact_paths: z.array(z.string().regex(/^\/[\x21-\x7e]{1,1023}$/, 'must be an absolute path')).max(64),
   evidence: evidenceSchema,
   /** null: tests/ lies in plain beside the public files. */
-  sealed: z.strictObject({ sha256, size: int }).nullable(),
+  sealed: z.strictObject({ sha256, size: positiveInt.max(MAX_SEALED_BYTES) }).nullable(),
 });
 export type ManifestTask = z.infer<typeof manifestTaskSchema>;
 

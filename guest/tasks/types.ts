@@ -46,11 +46,15 @@ export interface CachedTask {
 export interface TaskCache {
   directory: string;
   cacheDigest: string;
+  /** 64 hex digits; null: tests lie in plain. */
+  cacheId: string | null;
   toolchainDigest: string | null;
   /** The digest-checked tar of the verifier toolchain; null when the cache has none. */
   toolchainPath: string | null;
   task(taskId: string): CachedTask;
   taskIds: readonly string[];
-  /** Files of tests/, digest-checked again on each read. */
+  /** Files of tests/ of a cache that is not sealed, digest-checked again on each read. */
   tests(taskId: string): Promise<TaskFile[]>;
+  /** The same of a sealed cache, opened in memory with the task's key and digest-checked; kept nowhere. */
+  unseal(taskId: string, key: Buffer): Promise<TaskFile[]>;
 }

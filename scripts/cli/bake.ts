@@ -1,15 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import { bakeTasks } from '../tasks/bake.ts';
+import { readGoldenKey } from '../tasks/golden-key.ts';
 import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { buildToolchain } from '../toolchain/build.ts';
 import { nameList, parseOptions, required, spreadOption } from './arguments.ts';
 
 const USAGE =
-  'evaluator bake --from DIR... --out DIR [--only a,b] [--live NAME,...] [--engine SOCKET] [--json]';
+  'evaluator bake --from DIR... --out DIR [--only a,b] [--live NAME,...] [--seal KEYFILE] [--engine SOCKET] [--json]';
 
 /**
- * `evaluator bake`: plain tasks into a cache.
+ * `evaluator bake`: plain tasks into a cache; `--seal` hides their tests under the golden key.
  * @returns the exit code.
- * @throws usage, bake_output_exists, task_*, image_*, engine_*, toolchain_*.
+ * @throws usage, golden_key_invalid, bake_output_exists, task_*, image_*, engine_*, toolchain_*.
  */
 export async function bake(argv: readonly string[]): Promise<number> {
   const values = parseOptions(
@@ -19,6 +21,7 @@ export async function bake(argv: readonly string[]): Promise<number> {
       out: { type: 'string' },
       only: { type: 'string', multiple: true },
       live: { type: 'string', multiple: true },
+      seal: { type: 'string' },
       engine: { type: 'string', default: DEFAULT_ENGINE_SOCKET },
       json: { type: 'boolean' },
     },
@@ -30,12 +33,16 @@ export async function bake(argv: readonly string[]): Promise<number> {
     out,
     only: nameList(values.only),
     live: nameList(values.live),
+    seal:
+      values.seal === undefined ? null : { goldenKey: await readGoldenKey(values.seal), random: randomBytes },
     engineSocket: values.engine,
     toolchain: buildToolchain,
     onProgress: (message) => process.stderr.write(`${message}\n`),
   });
   if (values.json) {
-    process.stdout.write(`${JSON.stringify({ out, cache_digest: cacheDigest, tasks: manifest.tasks })}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ out, cache_digest: cacheDigest, cache_id: manifest.cache_id, tasks: manifest.tasks })}\n`,
+    );
     return 0;
   }
   for (const task of manifest.tasks)

@@ -17,6 +17,10 @@ const VERBS: Readonly<Record<string, { summary: string; load: () => Promise<Verb
     summary: 'make a digest-pinned task cache from folders of plain tasks',
     load: async () => (await import('./bake.ts')).bake,
   },
+  keygen: {
+    summary: 'make a golden key, under which `bake --seal` hides tests',
+    load: async () => (await import('./keygen.ts')).keygen,
+  },
   base: {
     summary: 'make stand-in base images where no registry answers',
     load: async () => (await import('./base.ts')).base,

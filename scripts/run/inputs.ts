@@ -40,6 +40,7 @@ export async function loadCache(
     out,
     only: options.tasks,
     live: [],
+    seal: null,
     engineSocket: options.engineSocket,
     toolchain: buildToolchain,
     onProgress,

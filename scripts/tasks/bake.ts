@@ -2,9 +2,16 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/p
 import { basename, dirname, join, resolve } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { cacheDigest, encodeManifest, type Manifest, type ManifestTask } from '../../guest/tasks/manifest.ts';
-import { digestFiles, publicDigest, sourceDigest, taskDigest } from '../../guest/tasks/source-digest.ts';
+import {
+  digestFiles,
+  isPublicFile,
+  publicDigest,
+  sourceDigest,
+  taskDigest,
+} from '../../guest/tasks/source-digest.ts';
 import type { TaskFile } from '../../guest/tasks/types.ts';
 import { connectImageStore, type ImageStore } from './image-store.ts';
+import { type CacheSeal, newCacheSeal, type Sealing, salted, writeSealed } from './seal.ts';
 import { findTasks, readTask, type SourceTask } from './source.ts';
 import { resolveImage, type SilentRegistries } from './task-image.ts';
 
@@ -20,6 +27,8 @@ export interface BakeOptions {
   /** Tasks whose services must go on while their tests run, where their own task.toml may not say so. */
   live: readonly string[];
   engineSocket: string;
+  /** null: tests lie in plain. */
+  seal: Sealing | null;
   /** Writes the verifier's tools, a tar; null for a cache without. */
   toolchain: ((options: { outFile: string }) => Promise<{ digest: string }>) | null;
   onProgress(message: string): void;
@@ -61,6 +70,7 @@ async function describe(
   task: SourceTask,
   live: readonly string[],
   silent: SilentRegistries,
+  seal: CacheSeal | null,
 ): Promise<ManifestTask> {
   const digests = digestFiles(task.files);
   const digest = taskDigest(digests);
@@ -70,7 +80,7 @@ async function describe(
     source_digest: sourceDigest(digests),
     task_digest: digest,
     public_digest: publicDigest(digests),
-    file_count: bakedFiles(task).length,
+    file_count: plainFiles(task, seal).length,
     image,
     image_source: source,
     base,
@@ -82,13 +92,15 @@ async function describe(
   };
 }
 
-/** What of a task goes into a cache: never its solution. */
-function bakedFiles(task: SourceTask): readonly TaskFile[] {
-  return task.files.filter((file) => !file.path.startsWith('solution/'));
+/** What of a task goes into a cache in plain: never its solution, and no test of a sealed one. */
+function plainFiles(task: SourceTask, seal: CacheSeal | null): readonly TaskFile[] {
+  return task.files.filter(({ path }) =>
+    seal === null ? !path.startsWith('solution/') : isPublicFile(path),
+  );
 }
 
-async function writeTask(directory: string, task: SourceTask): Promise<void> {
-  for (const { path, bytes, executable } of bakedFiles(task)) {
+async function writeTask(directory: string, task: SourceTask, seal: CacheSeal | null): Promise<void> {
+  for (const { path, bytes, executable } of plainFiles(task, seal)) {
     const target = join(directory, task.taskId, path);
     await mkdir(dirname(target), { recursive: true });
     await writeFile(target, bytes, { mode: executable ? 0o755 : 0o644, flag: 'wx' });
@@ -109,14 +121,17 @@ async function bakeInto(work: string, options: BakeOptions): Promise<Manifest> {
   const chosen = chooseTasks(await findTasks(options.from), options);
   const store = await connectImageStore(options.engineSocket);
   const silent: SilentRegistries = new Set();
+  const seal = options.seal && newCacheSeal(options.seal);
   const tasks: ManifestTask[] = [];
   const failures: EvaluatorError[] = [];
   for (const [taskId, directory] of chosen) {
     options.onProgress(`baking ${taskId}`);
     try {
-      const task = await readTask(taskId, directory);
-      tasks.push(await describe(store, task, options.live, silent));
-      await writeTask(work, task);
+      const plain = await readTask(taskId, directory);
+      const task = seal === null ? plain : salted(plain, seal);
+      const entry = await describe(store, task, options.live, silent, seal);
+      await writeTask(work, task, seal);
+      tasks.push(seal === null ? entry : await writeSealed(work, task, entry, seal));
     } catch (error) {
       if (!(error instanceof EvaluatorError) || error.code.startsWith('engine_')) throw error;
       failures.push(error);
@@ -125,13 +140,18 @@ async function bakeInto(work: string, options: BakeOptions): Promise<Manifest> {
   const refused = refusal(failures);
   if (refused !== null) throw refused;
   const toolchain = options.toolchain && (await options.toolchain({ outFile: join(work, 'toolchain.tar') }));
-  return { schema_version: 1, cache_id: null, toolchain_digest: toolchain?.digest ?? null, tasks };
+  return {
+    schema_version: 1,
+    cache_id: seal?.cacheId ?? null,
+    toolchain_digest: toolchain?.digest ?? null,
+    tasks,
+  };
 }
 
 /**
- * Bakes plain tasks into a cache: public files, tests, and a manifest that pins every byte and every image
- * (spec/05). The same tasks and images give the same bytes.
- * @throws bake_output_exists, task_*, image_*, engine_*, toolchain_*.
+ * Bakes plain tasks into a cache: public files, tests (sealed on request), and a manifest that pins every byte
+ * and every image (spec/05). The same tasks and images give the same bytes, but for cache_id, salts and nonces.
+ * @throws bake_output_exists, task_*, golden_key_invalid, image_*, engine_*, toolchain_*.
  */
 export async function bakeTasks(options: BakeOptions): Promise<BakeResult> {
   const out = resolve(options.out);

@@ -38,6 +38,7 @@ async function bake(tasks: Readonly<Record<string, Files>>, change: Partial<Bake
     out: join(folder, 'cache'),
     only: [],
     live: [],
+    seal: null,
     engineSocket: ENGINE_SOCKET,
     toolchain: null,
     onProgress: () => {},
