@@ -36,20 +36,21 @@ export interface Journal {
 // Text of a container is never logged raw: these would move a terminal or split a line (spec/08).
 const UNSAFE = /[\u007f-\u009f\u2028\u2029]/g;
 
+/** In a line of JSON they can only stand inside of a string. */
+function escapeUnsafe(line: string): string {
+  return line.replace(UNSAFE, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 /** A pino logger of JSON lines on `fd` (2: stderr), synchronous, so that a killed guest loses nothing. */
 export function createJournal(fd: number): Journal {
   const log = pino(
-    { base: null, timestamp: () => `,"time":${Date.now()}` },
+    { base: null, timestamp: () => `,"time":${Date.now()}`, hooks: { streamWrite: escapeUnsafe } },
     pino.destination({ dest: fd, sync: true }),
   );
   return {
     write: (event) => {
-      const text = JSON.stringify(event).replace(
-        UNSAFE,
-        (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
-      );
       try {
-        log.info(JSON.parse(text));
+        log.info(event);
       } catch (cause) {
         throw new EvaluatorError(
           'log_unwritable',
