@@ -1,18 +1,24 @@
+import type { RunningExec } from '../engine/port.ts';
 import type { TarEntry } from '../engine/tar.ts';
 import { packTar } from '../engine/tar.ts';
 import { isEvaluatorError } from '../errors.ts';
+import { DiskWatch } from './disk-watch.ts';
 import { interference, isEngineFailure } from './faults.ts';
 import { type Sandbox, SHELL, TOOLS } from './sandbox.ts';
 import type { TrialContext, TrialTask, Upload } from './session.ts';
+import { isStartable } from './startable.ts';
 
 /** entry.sh's word that test.sh was run and has ended; nothing inside can make the holder exit. */
 const TESTS_ENDED = 100;
 
+/** How often the VM's free disk is looked at while tests run: what an agent left may be what they start. */
+const DISK_LOOK_MS = 250;
+
 /**
- * `ended`: test.sh ran to its end. `timeout`: it was killed by its timeout. `broken`: it never ran, or the
- * container ended in any other way.
+ * `ended`: test.sh ran to its end. `timeout`, `disk_limit`: it was killed for its time or for what it wrote.
+ * `broken`: it never ran, or the container ended in any other way.
  */
-export type VerifierEnd = 'ended' | 'timeout' | 'broken';
+export type VerifierEnd = 'ended' | 'timeout' | 'disk_limit' | 'broken';
 
 type Target = Pick<Sandbox, 'containerId' | 'secretPath' | 'commitment'>;
 
@@ -79,6 +85,7 @@ export async function runSecondLife(
   target: Target,
   task: TrialTask,
 ): Promise<VerifierEnd> {
+  if (!(await isStartable(context.engine, target.containerId))) return 'broken';
   try {
     await context.engine.start(target.containerId);
   } catch (error) {
@@ -88,13 +95,42 @@ export async function runSecondLife(
     await killQuietly(context, target.containerId);
     return 'broken';
   }
+  const exit = context.engine.waitExit(target.containerId, task.verifier.timeoutMs);
+  if (!(await endsWithinDisk(context, target, task, exit))) {
+    await killQuietly(context, target.containerId);
+    return 'disk_limit';
+  }
   try {
-    const exitCode = await context.engine.waitExit(target.containerId, task.verifier.timeoutMs);
-    return exitCode === TESTS_ENDED ? 'ended' : 'broken';
+    return (await exit) === TESTS_ENDED ? 'ended' : 'broken';
   } catch (error) {
     if (!isEvaluatorError(error, 'engine_timeout')) throw error;
     await killQuietly(context, target.containerId);
     return 'timeout';
+  }
+}
+
+/** Waits for `end` to settle; false as soon as the container has written too much before. */
+async function endsWithinDisk(
+  context: TrialContext,
+  target: Target,
+  task: TrialTask,
+  end: Promise<unknown>,
+): Promise<boolean> {
+  const disk = new DiskWatch(context, target.containerId, task.limits.storage_bytes);
+  let ended = false;
+  const settled = end.then(
+    () => {
+      ended = true;
+    },
+    () => {
+      ended = true;
+    },
+  );
+  for (;;) {
+    await Promise.race([settled, context.clock.sleep(DISK_LOOK_MS)]);
+    if (ended) return true;
+    if (disk.isOver()) return false;
+    disk.look();
   }
 }
 
@@ -104,35 +140,45 @@ export async function runLiveVerifier(
   target: Target,
   task: TrialTask,
 ): Promise<VerifierEnd> {
-  const execId = await context.engine.createExec(target.containerId, {
-    command: [...SHELL, `${TOOLS}/entry.sh`, 'live', target.commitment],
-    env: [],
-    workingDir: '/',
-    user: '0',
-  });
-  const exec = await context.engine.startExec(execId);
-  const deadline = context.clock.monotonicMs() + task.verifier.timeoutMs;
+  let exec: RunningExec | null = null;
   try {
-    let open = true;
-    const ended = exec.output.then(
-      () => {
-        open = false;
-      },
-      () => {
-        open = false;
-      },
-    );
-    for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 1000)) {
-      const leftMs = deadline - context.clock.monotonicMs();
-      if (leftMs <= 0) return 'timeout';
-      const pause = context.clock.sleep(Math.min(waitMs, leftMs));
-      await (open ? Promise.race([ended, pause]) : pause);
-      const state = await context.engine.execState(execId);
-      if (!state.running && state.exitCode !== null)
-        return state.exitCode === TESTS_ENDED ? 'ended' : 'broken';
-    }
+    if (!(await isStartable(context.engine, target.containerId))) return 'broken';
+    const execId = await context.engine.createExec(target.containerId, {
+      command: [...SHELL, `${TOOLS}/entry.sh`, 'live', target.commitment],
+      env: [],
+      workingDir: '/',
+      user: '0',
+    });
+    exec = await context.engine.startExec(execId);
+    return await untilExecEnds(context, target, task, exec);
   } finally {
-    exec.detach();
+    exec?.detach();
     await killQuietly(context, target.containerId);
+  }
+}
+
+async function untilExecEnds(
+  context: TrialContext,
+  target: Target,
+  task: TrialTask,
+  exec: RunningExec,
+): Promise<VerifierEnd> {
+  const disk = new DiskWatch(context, target.containerId, task.limits.storage_bytes);
+  const deadline = context.clock.monotonicMs() + task.verifier.timeoutMs;
+  let open = true;
+  const streams = exec.output
+    .catch(() => null)
+    .then(() => {
+      open = false;
+    });
+  for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 1000)) {
+    const leftMs = deadline - context.clock.monotonicMs();
+    if (leftMs <= 0) return 'timeout';
+    if (disk.isOver()) return 'disk_limit';
+    disk.look();
+    const pause = context.clock.sleep(Math.min(waitMs, leftMs));
+    await (open ? Promise.race([streams, pause]) : pause);
+    const state = await context.engine.execState(exec.id);
+    if (!state.running && state.exitCode !== null) return state.exitCode === TESTS_ENDED ? 'ended' : 'broken';
   }
 }

@@ -1,4 +1,5 @@
 import type { CgroupReading } from '../engine/cgroup.ts';
+import type { ContainerState } from '../engine/port.ts';
 import { EvaluatorError } from '../errors.ts';
 import { DiskWatch } from './disk-watch.ts';
 import type { EndCause, Observation, Reading } from './judge.ts';
@@ -11,6 +12,11 @@ const MAX_POLL_MS = 1000;
 const STATE_POLL_MS = 250;
 /** A timer this late is the machine's fault, never the rep's (spec/03, Budgets). */
 const LATE_MS = 1000;
+/** How long the engine may need to learn that a container's main process has ended. */
+const SETTLE_MS = 500;
+const COUNTERS_GONE_MS = 5000;
+/** Exit code of a process killed with SIGKILL: what the end of the main process does to every other. */
+const KILLED = 137;
 const NEVER = new Promise<void>(() => {});
 
 /** When to ask the engine: seldom while the streams are open; at once, then ever less often, after. */
@@ -77,6 +83,8 @@ export class Watch {
         if (!exec.running && exec.exitCode !== null) {
           // The final reading: a rep that ends by itself is judged by it too, and a second over is over.
           if (!this.#read()) return this.#withoutCounters();
+          const ended = exec.exitCode === KILLED ? await this.#leftRunning(SETTLE_MS) : null;
+          if (ended) return this.#observation('container_ended', null, exec.pid, ended.oomKilled);
           return this.#observation('agent_ended', exec.exitCode, exec.pid, false);
         }
         polls.asked(this.#wallMs);
@@ -133,14 +141,24 @@ export class Watch {
 
   /** Counters are gone: the container was ended from inside, or the engine wrongly says it runs. */
   async #withoutCounters(): Promise<Observation> {
-    const state = await this.#context.engine.inspect(this.#sandbox.containerId);
-    if (state.running) {
-      throw new EvaluatorError(
-        'cgroup_unreadable',
-        `container ${this.#sandbox.containerId}: running, but its counters cannot be read`,
-      );
+    const ended = await this.#leftRunning(COUNTERS_GONE_MS);
+    if (ended) return this.#observation('container_ended', null, 1, ended.oomKilled);
+    throw new EvaluatorError(
+      'cgroup_unreadable',
+      `container ${this.#sandbox.containerId}: running, but its counters cannot be read`,
+    );
+  }
+
+  /** The container's state once it has left Running, or null when it still runs after `withinMs`. */
+  async #leftRunning(withinMs: number): Promise<ContainerState | null> {
+    const { clock, engine } = this.#context;
+    const untilMs = clock.monotonicMs() + withinMs;
+    for (;;) {
+      const state = await engine.inspect(this.#sandbox.containerId);
+      if (!state.running) return state;
+      if (clock.monotonicMs() >= untilMs) return null;
+      await clock.sleep(MIN_POLL_MS * 5);
     }
-    return this.#observation('container_ended', null, 1, state.oomKilled);
   }
 
   async #sleep(ms: number, wake: Promise<void>): Promise<void> {

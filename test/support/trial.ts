@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +23,21 @@ import { ENGINE_SOCKET } from '../docker/fixtures.ts';
 
 const MIB = 1024 * 1024;
 /** Debian with python3 and bash; `evaluator base --for tasks` makes it. */
-export const TRIAL_IMAGE = 'python:3.13-slim-bookworm';
+const BASE_IMAGE = 'python:3.13-slim-bookworm';
+/** The base with a WORKDIR that is there, as a task's image has one. */
+const TRIAL_IMAGE = 'cvm-evaluator-test/trial:1';
+
+function ensureTrialImage(): void {
+  try {
+    execFileSync('docker', ['build', '--quiet', '--tag', TRIAL_IMAGE, '-'], {
+      input: `FROM ${BASE_IMAGE}\nWORKDIR /app\n`,
+      env: { ...process.env, DOCKER_BUILDKIT: '0' },
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+  } catch (cause) {
+    throw new Error(`no image ${BASE_IMAGE}: run \`scripts/evaluator base --for tasks\``, { cause });
+  }
+}
 
 /** A test that passes when the agent left /app/answer with the word `right`. */
 export const ANSWER_TEST = `#!/bin/bash
@@ -42,6 +57,7 @@ export interface ScriptOptions {
   pids?: number;
   command?: readonly string[];
   verifierTimeoutMs?: number;
+  network?: TrialTask['network'];
   taskId?: string;
   /** In place of the harness's, for this run alone. */
   engine?: Engine;
@@ -79,7 +95,7 @@ function scriptTask(image: TrialTask['image'], options: ScriptOptions): Verified
       },
       pids: options.pids ?? 128,
       capAdd: [],
-      network: 'none',
+      network: options.network ?? 'none',
       env: {},
       verifier: { mode: options.mode ?? 'restart', timeoutMs: options.verifierTimeoutMs ?? 60_000, env: {} },
     },
@@ -101,8 +117,9 @@ export async function startTrial(
   const folder = mkdtempSync(join(tmpdir(), 'trial-'));
   const toolchain = join(folder, 'toolchain.tar');
   await buildToolchain({ outFile: toolchain });
+  if (overrides.image === undefined) ensureTrialImage();
   const image = await real.image(overrides.image ?? TRIAL_IMAGE);
-  if (!image) throw new Error(`no image ${TRIAL_IMAGE}: run \`scripts/evaluator base --for tasks\``);
+  if (!image) throw new Error(`no image ${overrides.image}`);
   const session = newSession(null);
   const base = { engine: real, session, runId: 'trial-test' };
   const toolsVolume = await createToolsVolume(base, toolchain, image.id);
@@ -152,10 +169,7 @@ export async function startTrial(
         {
           command: options.command ?? ['bash', '/agent/agent.sh'],
           env: [],
-          files: [
-            { path: 'agent/agent.sh', bytes: Buffer.from(options.script), executable: true },
-            { path: 'app/.keep', bytes: Buffer.alloc(0), executable: false },
-          ],
+          files: [{ path: 'agent/agent.sh', bytes: Buffer.from(options.script), executable: true }],
         },
         0,
       );

@@ -1,5 +1,5 @@
 import { type AgentLife, createAgentExec, killSandbox, runAgent } from '../../trial/agent-life.ts';
-import { LAYER_SIZE_DEADLINE_MS } from '../../trial/disk-watch.ts';
+import { writtenBytes } from '../../trial/disk-watch.ts';
 import { chargedTo, RepFailed, withStartRetries } from '../../trial/faults.ts';
 import type { Reading } from '../../trial/judge.ts';
 import { createSandbox, firstLifeTar, type Sandbox, startHolder } from '../../trial/sandbox.ts';
@@ -49,10 +49,10 @@ async function prepare(
   }
 }
 
-/** The writable layer within storage_mb, or `disk_limit`; a size that cannot be read in time is too much. */
+/** What was written within storage_mb, or `disk_limit`; a size that cannot be read in time is too much. */
 async function verifyDisk(context: TrialContext, sandbox: Sandbox, task: TrialTask): Promise<void> {
   const bytes = await chargedTo(context, sandbox, task, 'disk_limit', () =>
-    context.engine.writableLayerBytes(sandbox.containerId, LAYER_SIZE_DEADLINE_MS),
+    writtenBytes(context.engine, sandbox.containerId),
   );
   if (bytes > task.limits.storage_bytes) throw new RepFailed('disk_limit');
 }

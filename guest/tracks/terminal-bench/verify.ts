@@ -64,7 +64,9 @@ async function verifyVerifier(
   task: VerifiedTask,
   tests: readonly Upload[],
 ): Promise<void> {
-  const created = await createSandbox(context, task.trial, task.trial.taskId, 'control');
+  // Without a network, as a rep's tests.
+  const trial: TrialTask = { ...task.trial, network: 'none' };
+  const created = await createSandbox(context, trial, trial.taskId, 'control');
   try {
     let run = runSecondLife;
     if (task.trial.verifier.mode === 'live') {
@@ -112,7 +114,7 @@ export async function verifyRep(
   const { verifierMs } = attempt;
   const testOutput =
     task.disclosure === 'full' ? await readTestOutput(context.engine, sandbox.containerId) : null;
-  if (attempt.end === 'timeout') return { reward: 0, verifierMs, testOutput };
+  if (attempt.end === 'timeout' || attempt.end === 'disk_limit') return { reward: 0, verifierMs, testOutput };
   if (attempt.collected && proves(attempt))
     return { reward: attempt.collected.reward, verifierMs, testOutput };
   await verifyVerifier(context, task, tests);
