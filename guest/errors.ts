@@ -189,7 +189,6 @@ export const CODES = {
   artifact_unavailable: 'infra',
   challenge_unreachable: 'infra',
   run_token_mismatch: 'input',
-  sealed_cache_unsupported: 'input',
   network_unsupported: 'input',
   // emit
   record_inconsistent: 'infra',
@@ -217,6 +216,15 @@ export const CODES = {
   ledger_unreadable: 'infra',
   // key release (spec/04)
   key_envelope_invalid: 'attestation',
+  key_server_untrusted: 'attestation',
+  key_server_unreachable: 'infra',
+  key_release_unavailable: 'infra',
+  key_reply_malformed: 'infra',
+  key_reply_mismatch: 'infra',
+  key_denied: 'attestation',
+  grant_superseded: 'input',
+  started_undelivered: 'infra',
+  unlock_timeout: 'infra',
   // command line
   usage: 'input',
   process_failed: 'infra',

@@ -15,9 +15,11 @@ const MAY_IMPORT: readonly (readonly [place: string, imports: readonly string[] 
   ['guest/agent/', ['guest/wire/']],
   ['guest/trial/', ['guest/engine/', 'guest/agent/', 'guest/tasks/', 'guest/wire/']],
   ['guest/tracks/', ['guest/trial/', 'guest/engine/', 'guest/agent/', 'guest/tasks/', 'guest/wire/']],
+  ['guest/golden/', ['guest/attest/', 'guest/tasks/', 'guest/wire/']],
   [
     'guest/stages/',
     [
+      'guest/golden/',
       'guest/tracks/',
       'guest/trial/',
       'guest/attest/',

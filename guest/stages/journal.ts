@@ -1,12 +1,14 @@
 import pino from 'pino';
 import { EvaluatorError } from '../errors.ts';
+import type { Step } from '../golden/steps.ts';
 import type { PhaseName } from '../tracks/terminal-bench/phases.ts';
 
-export type Stage = 'preflight' | 'run' | 'reduce' | 'emit';
+export type Stage = 'preflight' | 'unlock' | 'run' | 'reduce' | 'emit';
 
 /** What a run says of itself while it goes: JSON lines for people and for the command line. */
 export type JournalEvent =
   | { event: 'stage'; stage: Stage; mark: 'begin' | 'end' }
+  | { event: 'step'; step: Step; mark: 'begin' | 'end' }
   | { event: 'swept'; objects: number }
   | {
       event: 'rep';

@@ -21,3 +21,9 @@ export interface Order {
   context: TrialContext;
   capacity: Capacity;
 }
+
+/** An order whose tests can be read: opened by the keys of a grant, or never sealed. */
+export interface UnlockedOrder extends Order {
+  /** 32 hex digits; null: the plan asks for no key. */
+  grantId: string | null;
+}

@@ -23,16 +23,10 @@ export function readPlan({ config, inputs, nowMs }: Host): EvalPlan {
   return plan;
 }
 
-/** What only a desk may do, and what this image does not offer yet. @throws usage, sealed_cache_unsupported. */
+/** What only a desk may do, and what this image does not offer yet. @throws usage, track_unknown, network_unsupported. */
 export function verifyOffered(plan: EvalPlan, config: GuestConfig): void {
   if (plan.track !== 'terminal-bench') {
     throw new EvaluatorError('track_unknown', `plan: track "${plan.track}" is not run by this image`);
-  }
-  if (plan.key_release !== null) {
-    throw new EvaluatorError(
-      'sealed_cache_unsupported',
-      'plan: key_release is set, but this image opens no sealed cache',
-    );
   }
   if (plan.tasks.some((task) => task.network === 'inference')) {
     throw new EvaluatorError('network_unsupported', 'plan: network "inference" is not offered by this image');
@@ -50,6 +44,20 @@ export async function readMechanism(plan: EvalPlan, file: string): Promise<Pinne
   return pinned;
 }
 
+/** A plan asks for keys if, and only if, there is something to open. */
+function verifySealing(plan: EvalPlan, cache: TaskCache): void {
+  if (plan.key_release !== null && cache.cacheId === null)
+    throw new EvaluatorError(
+      'cache_not_sealed',
+      `${cache.directory}: not sealed, but the plan has a key release; bake with --seal`,
+    );
+  if (plan.key_release === null && cache.cacheId !== null)
+    throw new EvaluatorError(
+      'cache_sealed',
+      `${cache.directory}: sealed, but the plan has no key release to open it with`,
+    );
+}
+
 /** The cache that the plan pins, every file of it checked, with every task of the plan in it. */
 export async function openPlannedCache(plan: EvalPlan, directory: string): Promise<TaskCache> {
   const cache = await openCache(directory);
@@ -65,6 +73,7 @@ export async function openPlannedCache(plan: EvalPlan, directory: string): Promi
       `${directory}: toolchain_digest is ${cache.toolchainDigest}, the plan says ${plan.toolchain_digest}`,
     );
   }
+  verifySealing(plan, cache);
   for (const planned of plan.tasks) verifyPlannedTask(cache.task(planned.task_id), planned, plan.track);
   return cache;
 }

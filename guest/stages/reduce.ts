@@ -3,11 +3,11 @@ import { reduceTask } from '../consensus/task.ts';
 import { trackRules } from '../wire/mechanism.ts';
 import { planDigest } from '../wire/plan.ts';
 import type { ScoreRecord, TaskRecord } from '../wire/score-record.ts';
-import type { Order } from './order.ts';
+import type { UnlockedOrder } from './order.ts';
 import type { RunOutcome } from './run.ts';
 
 /** Pure: the reps of each task become its verdict, the tasks the score, and all of it the record to sign. */
-export function reduce(order: Order, outcome: RunOutcome): ScoreRecord {
+export function reduce(order: UnlockedOrder, outcome: RunOutcome): ScoreRecord {
   const { plan, pinned, cache, context } = order;
   const rules = trackRules(pinned.mechanism, plan.track);
   const tasks = order.tasks.map((task, i): TaskRecord => {
@@ -23,7 +23,7 @@ export function reduce(order: Order, outcome: RunOutcome): ScoreRecord {
   return {
     schema_version: 2,
     eval_run_id: plan.eval_run_id,
-    grant_id: null,
+    grant_id: order.grantId,
     plan_digest: planDigest(plan),
     mechanism_digest: pinned.digest,
     cache_digest: cache.cacheDigest,

@@ -4,7 +4,7 @@ import { endSession } from '../trial/sweep.ts';
 import type { RepRecord } from '../wire/score-record.ts';
 import type { Host } from './config.ts';
 import type { JournalEvent } from './journal.ts';
-import type { Order } from './order.ts';
+import type { UnlockedOrder } from './order.ts';
 import { writeRepLogs } from './rep-logs.ts';
 
 /** The reps of every task, in the plan's order, and what the journal may say of them once it may. */
@@ -36,7 +36,7 @@ function repEvent({ taskId, record, first, reward, verifierMs }: FinishedRep): J
  * yet started, ends what runs, and is thrown when all of it has ended.
  * @throws EvaluatorError: the run ends without a RESULT.
  */
-export async function run(order: Order, host: Host): Promise<RunOutcome> {
+export async function run(order: UnlockedOrder, host: Host): Promise<RunOutcome> {
   const { plan, context, capacity } = order;
   if (plan.policy === null)
     throw new EvaluatorError('plan_inconsistent', 'plan: terminal-bench needs a policy');
