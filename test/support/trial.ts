@@ -58,6 +58,8 @@ export interface ScriptOptions {
   command?: readonly string[];
   verifierTimeoutMs?: number;
   network?: TrialTask['network'];
+  /** Free disk below which the disk is watched; a huge one makes every look find it low. */
+  diskReserveBytes?: number;
   taskId?: string;
   /** In place of the harness's, for this run alone. */
   engine?: Engine;
@@ -161,6 +163,7 @@ export async function startTrial(
             ...context,
             engine: options.engine ?? context.engine,
             counters: options.counters ?? context.counters,
+            diskReserveBytes: options.diskReserveBytes ?? context.diskReserveBytes,
             signal: stop.signal,
           },
           onFault: (error) => stop.abort(error),
