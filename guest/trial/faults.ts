@@ -35,6 +35,8 @@ export function interference(containerId: string, what: string): EvaluatorError 
   );
 }
 
+type Watched = Pick<Sandbox, 'containerId' | 'started'>;
+
 /** How long a container that has left Running is given to show that somebody restarts or removes it. */
 const SETTLE_MS = 500;
 
@@ -43,7 +45,7 @@ const SETTLE_MS = 500;
  * nobody can do from inside (spec/02). Returns whether it still runs.
  * @throws container_interfered, whatever a control would say.
  */
-export async function verifySameContainer(context: TrialContext, sandbox: Sandbox): Promise<boolean> {
+export async function verifySameContainer(context: TrialContext, sandbox: Watched): Promise<boolean> {
   const state = await stateOf(context, sandbox);
   if (state.running) return true;
   // A restart or removal begins with an end that looks like one from inside.
@@ -51,7 +53,7 @@ export async function verifySameContainer(context: TrialContext, sandbox: Sandbo
   return (await stateOf(context, sandbox)).running;
 }
 
-async function stateOf(context: TrialContext, sandbox: Sandbox): Promise<ContainerState> {
+async function stateOf(context: TrialContext, sandbox: Watched): Promise<ContainerState> {
   const interfered = (what: string) => interference(sandbox.containerId, what);
   const state = await context.engine.inspect(sandbox.containerId).catch((error) => {
     throw isEvaluatorError(error, 'engine_not_found') ? interfered('removed') : error;

@@ -3,7 +3,7 @@ import type { TarEntry } from '../engine/tar.ts';
 import { packTar } from '../engine/tar.ts';
 import { isEvaluatorError } from '../errors.ts';
 import { DiskWatch } from './disk-watch.ts';
-import { interference, isEngineFailure } from './faults.ts';
+import { interference, isEngineFailure, verifySameContainer } from './faults.ts';
 import { type Sandbox, SHELL, TOOLS } from './sandbox.ts';
 import type { TrialContext, TrialTask, Upload } from './session.ts';
 import { isStartable } from './startable.ts';
@@ -75,6 +75,11 @@ async function killQuietly(context: TrialContext, containerId: string): Promise<
   }
 }
 
+/** Tests that stood still because somebody paused them were not slow; a kill would hide it. */
+async function verifyNotPaused(context: TrialContext, target: Target): Promise<void> {
+  await verifySameContainer(context, { ...target, started: null });
+}
+
 /**
  * The second life: starts the stopped container again; the holder finds the tests, runs test.sh and exits.
  * @throws engine_* when the engine fails after the start, or the container is gone; any other start that
@@ -104,6 +109,7 @@ export async function runSecondLife(
     return (await exit) === TESTS_ENDED ? 'ended' : 'broken';
   } catch (error) {
     if (!isEvaluatorError(error, 'engine_timeout')) throw error;
+    await verifyNotPaused(context, target);
     await killQuietly(context, target.containerId);
     return 'timeout';
   }
@@ -173,7 +179,10 @@ async function untilExecEnds(
     });
   for (let waitMs = 100; ; waitMs = Math.min(waitMs * 2, 1000)) {
     const leftMs = deadline - context.clock.monotonicMs();
-    if (leftMs <= 0) return 'timeout';
+    if (leftMs <= 0) {
+      await verifyNotPaused(context, target);
+      return 'timeout';
+    }
     if (disk.isOver()) return 'disk_limit';
     disk.look();
     const pause = context.clock.sleep(Math.min(waitMs, leftMs));
