@@ -6,11 +6,8 @@ const REASON = /^[a-z][a-z0-9_]{0,63}$/;
 
 const isCode = (reason: string): reason is Code => Object.hasOwn(CODES, reason);
 
-/** A failure of the moment: nothing was decided, so the same may be asked again. */
-export const mayPass = ({ status }: SessionReply): boolean => status >= 500 || status === 429;
-
 /** The reason of a refusal, where its body gives one. */
-export function reasonOf(reply: SessionReply, maxBytes: number): string | null {
+function reasonOf(reply: SessionReply, maxBytes: number): string | null {
   try {
     const body = parseForeignJson(reply.body, { maxBytes, maxDepth: 4 });
     const reason = (body as { reason_code?: unknown } | null)?.reason_code;
@@ -22,10 +19,18 @@ export function reasonOf(reply: SessionReply, maxBytes: number): string | null {
 }
 
 /**
- * A refusal by the challenge as an error of the guest: its reasons are this project's own codes; one that this
- * guest does not know, or none, is `key_denied`.
+ * A refusal by the challenge as an error of the guest. Its reasons are this project's own codes; one that this
+ * guest does not know, or none, is `key_denied`. A failure of the moment, which decided nothing, is
+ * `key_release_unavailable`.
+ * @param what was asked for, for the message.
  */
-export function denial(what: string, reason: string | null, status: number): EvaluatorError {
-  const code = reason !== null && isCode(reason) ? reason : 'key_denied';
-  return new EvaluatorError(code, `${what}: refused by the challenge: ${reason ?? `status ${status}`}`);
+export function refusal(what: string, reply: SessionReply, maxBytes: number): EvaluatorError {
+  const { status } = reply;
+  const reason = reasonOf(reply, maxBytes);
+  const known = reason !== null && isCode(reason) ? reason : null;
+  const passes = status >= 500 || status === 429 || (known !== null && CODES[known] === 'infra');
+  return new EvaluatorError(
+    passes ? 'key_release_unavailable' : (known ?? 'key_denied'),
+    `${what}: refused by the challenge with status ${status}: ${reason ?? 'no reason given'}`,
+  );
 }

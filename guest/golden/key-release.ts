@@ -13,7 +13,7 @@ import {
 } from '../wire/key-release.ts';
 import { type EvalPlan, planDigest } from '../wire/plan.ts';
 import { parseSchema } from '../wire/scalars.ts';
-import { denial, mayPass, reasonOf } from './denial.ts';
+import { refusal } from './denial.ts';
 import type { ClientIdentity } from './ra-tls.ts';
 import { type RetryClock, retryPassing } from './retry.ts';
 import { exchangeOnce, type SessionReply } from './session.ts';
@@ -52,18 +52,14 @@ async function makeRequest(input: KeyReleaseInput, binding: KeyReleaseBinding): 
 }
 
 function readReply(reply: SessionReply): Extract<KeyReply, { released: true }> {
-  if (mayPass(reply)) {
-    const reason = reasonOf(reply, MAX_REPLY_BYTES) ?? '';
-    throw new EvaluatorError('key_release_unavailable', `key release: status ${reply.status} ${reason}`);
-  }
-  if (reply.status !== 200) throw denial('key release', reasonOf(reply, MAX_REPLY_BYTES), reply.status);
+  if (reply.status !== 200) throw refusal('key release', reply, MAX_REPLY_BYTES);
   let parsed: KeyReply;
   try {
     parsed = parseSchema(keyReplySchema, decodeCanonical(reply.body, MAX_REPLY_BYTES), 'key reply');
   } catch (cause) {
     throw new EvaluatorError('key_reply_malformed', `key release: ${(cause as Error).message}`, { cause });
   }
-  if (!parsed.released) throw denial('key release', parsed.reason_code, reply.status);
+  if (!parsed.released) throw refusal('key release', reply, MAX_REPLY_BYTES);
   return parsed;
 }
 

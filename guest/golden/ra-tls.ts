@@ -44,14 +44,14 @@ function secureContext(key: TlsKey, caPem: string): SecureContext {
     });
   } catch {
     // The cause is dropped: OpenSSL's errors may be about the key's bytes.
-    throw new EvaluatorError('plan_inconsistent', 'plan: server_ca_pem or the client chain is unusable');
+    throw new EvaluatorError('guest_agent_malformed', 'guest agent, GetTlsKey: its key or chain is unusable');
   }
 }
 
 /**
  * A fresh RA-TLS key for client authentication, by the guest agent; its certificate is valid within the plan's
  * window where the agent can set the dates.
- * @throws guest_agent_*, unlock_timeout, plan_inconsistent.
+ * @throws guest_agent_*, unlock_timeout.
  */
 export async function clientIdentity(input: {
   agent: GuestAgent;

@@ -3,7 +3,7 @@ import { decodeCanonical, encodeCanonical } from '../wire/canonical.ts';
 import { type Started, type StartedReceipt, startedReceiptSchema } from '../wire/key-release.ts';
 import type { EvalPlan } from '../wire/plan.ts';
 import { parseSchema } from '../wire/scalars.ts';
-import { denial, mayPass, reasonOf } from './denial.ts';
+import { refusal } from './denial.ts';
 import type { ClientIdentity } from './ra-tls.ts';
 import { isPassing, type RetryClock, retryPassing } from './retry.ts';
 import { exchangeOnce, type SessionReply } from './session.ts';
@@ -26,9 +26,7 @@ export interface StartedInput {
 }
 
 function readReceipt(reply: SessionReply, sent: Started): StartedReceipt {
-  if (mayPass(reply)) throw new EvaluatorError('key_release_unavailable', `started: status ${reply.status}`);
-  if (reply.status !== 200 && reply.status !== 202)
-    throw denial('started', reasonOf(reply, MAX_REPLY_BYTES), reply.status);
+  if (reply.status !== 200 && reply.status !== 202) throw refusal('started', reply, MAX_REPLY_BYTES);
   let receipt: StartedReceipt;
   try {
     receipt = parseSchema(startedReceiptSchema, decodeCanonical(reply.body, MAX_REPLY_BYTES), 'receipt');

@@ -7,6 +7,8 @@ import type { ReleasedKeys } from '../wire/key-release.ts';
 import type { Host } from './config.ts';
 import type { Order, UnlockedOrder } from './order.ts';
 
+type UnlockHost = Pick<Host, 'inputs' | 'connectAgent' | 'clock' | 'journal' | 'signal'>;
+
 /** How long an outage of the challenge is waited out. */
 const RETRY_FOR_MS = 10 * 60_000;
 
@@ -38,7 +40,7 @@ async function tryAll(tasks: UnlockedOrder['tasks'], steps: Steps): Promise<void
  * @throws guest_agent_*, attestation codes, key_*, sealed_*, cache_file_*, started_undelivered,
  * grant_superseded, unlock_timeout; the challenge's own reason for a denial.
  */
-export async function unlock(order: Order, host: Host): Promise<UnlockedOrder> {
+export async function unlock(order: Order, host: UnlockHost): Promise<UnlockedOrder> {
   const { plan } = order;
   if (plan.key_release === null) return { ...order, grantId: null };
   const { clock, journal, signal } = host;
