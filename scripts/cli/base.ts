@@ -8,7 +8,7 @@ const USAGE = 'evaluator base --for tasks [--engine SOCKET] [--json]';
 /**
  * `evaluator base`: stand-in base images, where no registry answers.
  * @returns the exit code.
- * @throws usage, engine_unreachable, base_unavailable, command_failed.
+ * @throws usage, engine_absent, base_unavailable, command_failed.
  */
 export async function base(argv: readonly string[]): Promise<number> {
   const values = parseOptions(

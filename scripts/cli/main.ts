@@ -1,5 +1,5 @@
 import { EvaluatorError } from '../../guest/errors.ts';
-import { exitCodeOf } from '../../guest/stages/exit-codes.ts';
+import { asEvaluatorError, exitCodeOf } from '../../guest/stages/exit-codes.ts';
 
 type Verb = (argv: string[]) => Promise<number>;
 
@@ -58,10 +58,14 @@ async function main(argv: readonly string[]): Promise<number> {
   return (await verb.load())(rest);
 }
 
-try {
-  process.exitCode = await main(process.argv.slice(2));
-} catch (error) {
-  if (!(error instanceof EvaluatorError)) throw error;
-  process.stderr.write(`evaluator: ${error.message} [${error.code}]\n`);
-  process.exitCode = exitCodeOf(error);
+/** One line for a person, never a stack; the exit code says the rest. */
+function fail(error: unknown): number {
+  const { message, code } = asEvaluatorError(error);
+  process.stderr.write(`evaluator: ${message} [${code}]\n`);
+  return exitCodeOf(asEvaluatorError(error));
 }
+
+// A reader that has gone (`| head`) is no failure of ours.
+process.stdout.on('error', () => undefined);
+process.on('uncaughtException', (error) => process.exit(fail(error)));
+process.exitCode = await main(process.argv.slice(2)).catch(fail);

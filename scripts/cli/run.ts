@@ -1,13 +1,23 @@
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EXIT, SIGNAL_EXIT } from '../../guest/stages/exit-codes.ts';
+import { EvaluatorError } from '../../guest/errors.ts';
+import { EXIT, exitCodeOf, SIGNAL_EXIT } from '../../guest/stages/exit-codes.ts';
 import { encodeCanonical, type Json } from '../../guest/wire/canonical.ts';
 import { parsePlan } from '../../guest/wire/plan.ts';
 import { parseResult } from '../../guest/wire/result.ts';
-import { type Local, makeWork, startChallengeProcess, startGuest, startMachine } from '../run/evaluation.ts';
-import { loadAgent, loadCache } from '../run/inputs.ts';
+import {
+  type IssuedRun,
+  type Local,
+  MECHANISM,
+  makeWork,
+  startChallengeProcess,
+  startGuest,
+  startMachine,
+} from '../run/evaluation.ts';
+import { loadAgent, loadCache, verifyEngineReady } from '../run/inputs.ts';
 import { HELP, type RunOptions, readOptions } from '../run/options.ts';
 import { aborted, awaitJudgement, type RepTimes, type Summary, summarize } from '../run/outcome.ts';
+import type { Running } from '../run/process.ts';
 import { painter, progressLine, table, verdictLine } from '../run/show.ts';
 
 /** What the guest process said: the last RESULT line, its journal, its exit code. */
@@ -19,39 +29,64 @@ interface GuestWord {
   exitCode: number | null;
 }
 
-function say(options: RunOptions, event: Record<string, unknown>): void {
+function say(local: Pick<Local, 'options' | 'fail'>, event: Record<string, unknown>): void {
+  const { options } = local;
   if (!process.stderr.isTTY) process.stderr.write(`${JSON.stringify(event)}\n`);
   else {
     const line = progressLine(event, painter(process.stderr, process.env));
     if (line !== null) process.stderr.write(`${line}\n`);
   }
-  appendFileSync(join(options.out, 'journal.jsonl'), `${JSON.stringify(event)}\n`);
+  const journal = join(options.out, 'journal.jsonl');
+  try {
+    appendFileSync(journal, `${JSON.stringify(event)}\n`);
+  } catch (cause) {
+    const why = `${journal}: cannot be written (${(cause as Error).message}); free disk space or choose another --out`;
+    local.fail(new EvaluatorError('log_unwritable', why, { cause }));
+  }
 }
 
-async function runGuest(local: Local, machine: Awaited<ReturnType<typeof startMachine>>): Promise<GuestWord> {
+function parseEvent(line: string): Record<string, unknown> {
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return { event: 'log', process: 'guest', line };
+  }
+}
+
+async function runGuest(
+  local: Local,
+  machine: Awaited<ReturnType<typeof startMachine>>,
+  issued: IssuedRun,
+  failed: Promise<EvaluatorError>,
+): Promise<GuestWord> {
   const word: GuestWord = { resultBytes: null, times: [], receipt: null, error: null, exitCode: null };
-  const guest = startGuest(local, machine, {
+  const guest = startGuest(local, machine, issued, {
     onStdout: (line) => {
       if (line.startsWith('RESULT=')) word.resultBytes = Buffer.from(line.slice('RESULT='.length), 'ascii');
     },
     onStderr: (line) => {
-      let event: Record<string, unknown>;
-      try {
-        event = JSON.parse(line) as Record<string, unknown>;
-      } catch {
-        event = { event: 'log', process: 'guest', line };
-      }
+      const event = parseEvent(line);
       if (event.event === 'rep') word.times.push(event as unknown as RepTimes);
       if (event.event === 'receipt') word.receipt = event.receipt;
       if (event.event === 'error') word.error = { code: String(event.code), message: String(event.message) };
-      say(local.options, event);
+      say(local, event);
     },
   });
-  word.exitCode = await guest.exited;
+  const stopped = failed.then(async (error) => {
+    await guest.stop();
+    word.error = error;
+    return exitCodeOf(error);
+  });
+  word.exitCode = await Promise.race([guest.exited, stopped]);
   return word;
 }
 
-async function judged(local: Local, word: GuestWord, resultBytes: Buffer): Promise<Summary> {
+async function judged(
+  local: Local,
+  word: GuestWord,
+  resultBytes: Buffer,
+  issued: IssuedRun,
+): Promise<Summary> {
   const { out } = local.options;
   writeFileSync(join(out, 'result.json'), resultBytes);
   if (word.receipt !== null) writeFileSync(join(out, 'receipt.json'), encodeCanonical(word.receipt as Json));
@@ -63,9 +98,8 @@ async function judged(local: Local, word: GuestWord, resultBytes: Buffer): Promi
       word.times,
     );
   }
-  const plan = parsePlan(readFileSync(join(out, 'plan.json')));
-  const token = readFileSync(join(out, 'run-token'), 'ascii');
-  return summarize(result, await awaitJudgement(plan, token), word.times);
+  const judgement = await awaitJudgement(parsePlan(issued.planBytes), issued.runToken);
+  return summarize(result, judgement, word.times);
 }
 
 function print(options: RunOptions, summary: Summary): void {
@@ -76,18 +110,18 @@ function print(options: RunOptions, summary: Summary): void {
   }
 }
 
-async function evaluate(local: Local): Promise<number> {
+async function evaluate(local: Local, failed: Promise<EvaluatorError>): Promise<number> {
   const { options } = local;
   const machine = await startMachine(local);
-  await startChallengeProcess(local, machine);
-  const word = await runGuest(local, machine);
+  const issued = await startChallengeProcess(local, machine);
+  const word = await runGuest(local, machine, issued, failed);
   if (word.resultBytes === null) {
     print(options, aborted(word.error?.code ?? 'run_aborted'));
     const why = word.error ? `${word.error.message} [${word.error.code}]` : 'the guest ended without a word';
     process.stderr.write(`evaluator: no RESULT: ${why}\n`);
     return word.exitCode ?? EXIT.aborted;
   }
-  const summary = await judged(local, word, word.resultBytes);
+  const summary = await judged(local, word, word.resultBytes, issued);
   print(options, summary);
   if (word.exitCode !== 0) return word.exitCode ?? EXIT.aborted;
   return summary.accepted ? EXIT.accepted : EXIT.rejected;
@@ -103,30 +137,33 @@ export async function run(argv: readonly string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const agent = await loadAgent(options.agent);
   const { work, remove } = makeWork();
-  const local: Local = {
-    options,
-    agent,
-    loaded: await loadCache(options, work, (message) => process.stderr.write(`${message}\n`)),
-    work,
-    running: [],
-    onLog: (name, line) => say(options, { event: 'log', process: name, line }),
+  const running: Running[] = [];
+  let ended: Promise<void> | null = null;
+  const endAll = async () => {
+    await Promise.all(running.toReversed().map((part) => part.stop()));
+    remove();
+    // Of a refused run nothing is left, not even the folder that was made for it.
+    if (readdirSync(options.out).length === 0) rmdirSync(options.out);
   };
-  mkdirSync(options.out, { recursive: true });
-  const stopAll = () => Promise.all(local.running.toReversed().map((part) => part.stop()));
+  const end = () => {
+    ended ??= endAll();
+    return ended;
+  };
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(name, () => {
-      stopAll().finally(() => {
-        remove();
-        process.exit(SIGNAL_EXIT[name]);
-      });
-    });
+    process.once(name, () => void end().finally(() => process.exit(SIGNAL_EXIT[name])));
   }
   try {
-    return await evaluate(local);
+    const agent = await loadAgent(options.agent);
+    await verifyEngineReady(options, MECHANISM);
+    const { promise: failed, resolve: fail } = Promise.withResolvers<EvaluatorError>();
+    const loaded = await loadCache(options, work, (message) =>
+      say({ options, fail }, { event: 'progress', message }),
+    );
+    const onLog: Local['onLog'] = (name, line) =>
+      say({ options, fail }, { event: 'log', process: name, line });
+    return await evaluate({ options, agent, loaded, work, running, fail, onLog }, failed);
   } finally {
-    await stopAll();
-    remove();
+    await end();
   }
 }

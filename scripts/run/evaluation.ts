@@ -1,19 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadIssuer, planRootOf } from '../../challenge/index.ts';
 import { renderAppCompose } from '../../compose/app-compose.ts';
 import type { AgentPackage } from '../../guest/agent/types.ts';
+import { EvaluatorError } from '../../guest/errors.ts';
 import type { KeyProvider, Measurement, VmShape } from '../../guest/wire/measurement.ts';
 import type { EvalPlan } from '../../guest/wire/plan.ts';
 import { guestSourceDigest } from './guest-source.ts';
-import { type LoadedCache, planTasks } from './inputs.ts';
+import type { LoadedCache } from './inputs.ts';
 import type { RunOptions } from './options.ts';
 import { type Running, startProcess, startServer } from './process.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
-const MECHANISM = join(ROOT, 'guest/mechanism.yaml');
+export const MECHANISM = join(ROOT, 'guest/mechanism.yaml');
 const PLAN_TTL_MS = 24 * 3_600_000;
 
 /** One local evaluation's parts, so that a signal can end them all. */
@@ -24,6 +25,8 @@ export interface Local {
   /** Scratch folder: sockets, keys, the challenge's state. */
   work: string;
   running: Running[];
+  /** Called with what ends the run before the guest does. */
+  fail: (error: EvaluatorError) => void;
   onLog: (process: string, line: string) => void;
 }
 
@@ -64,7 +67,7 @@ export async function startMachine(local: Local): Promise<SimulatedMachine> {
     input: '',
     onStderr: (line) => local.onLog('simulator', line),
   });
-  local.running.push(running);
+  keep(local, running);
   const { measurement, key_provider, vm_shape } = JSON.parse(
     readFileSync(join(trust, 'measurement.json'), 'utf8'),
   ) as {
@@ -87,21 +90,39 @@ export async function startMachine(local: Local): Promise<SimulatedMachine> {
   };
 }
 
-/** The challenge: issues the plan into `out` and serves it over TLS on loopback. */
-export async function startChallengeProcess(
-  local: Local,
-  machine: SimulatedMachine,
-): Promise<{ url: string; evalRunId: string }> {
+/** What the challenge hands out for a run. */
+export interface IssuedRun {
+  planBytes: Buffer;
+  runToken: string;
+}
+
+/** Of what the challenge writes, what `verify` needs. */
+const PUBLIC_FILES = ['plan.json', 'plan-root.json', 'allowlist.json', 'root.pem', 'collateral.json'];
+
+/** A server's end before the guest's ends the run. */
+function keep(local: Local, running: Running): void {
+  local.running.push(running);
+  running.exited.then((code) =>
+    local.fail(
+      new EvaluatorError('process_failed', `${running.name} ended (${code}) before the run was over`),
+    ),
+  );
+}
+
+/** The challenge: issues the plan, copied into `out`, and serves it over TLS on loopback. */
+export async function startChallengeProcess(local: Local, machine: SimulatedMachine): Promise<IssuedRun> {
   const { options, agent, loaded } = local;
   const zip = join(local.work, 'agent.zip');
   writeFileSync(zip, agent.zip);
-  const tasks = planTasks(loaded.cache, options);
+  // Not --out itself: the run token stays in the scratch folder.
+  const issued = join(local.work, 'issued');
+  const tasks = loaded.planned;
   const { image_ref, measurement, key_provider, vm_shape } = machine.evalApp;
   const config = {
     state_dir: join(local.work, 'challenge'),
     host: '127.0.0.1',
     port: 0,
-    out_dir: options.out,
+    out_dir: issued,
     tdx_root_pem: machine.rootPem,
     collateral: machine.collateral,
     allowlist: {
@@ -123,7 +144,7 @@ export async function startChallengeProcess(
     plan_ttl_ms: PLAN_TTL_MS,
     accepted_tcb: ['UpToDate'],
   };
-  const { running, ready } = await startServer<{ url: string; eval_run_id: string }>({
+  const { running } = await startServer({
     name: 'challenge',
     script: join(ROOT, 'challenge/main.ts'),
     args: [],
@@ -131,20 +152,21 @@ export async function startChallengeProcess(
     input: JSON.stringify(config),
     onStderr: (line) => local.onLog('challenge', line),
   });
-  local.running.push(running);
-  writeFileSync(join(options.out, 'mechanism.yaml'), readFileSync(MECHANISM));
-  return { url: ready.url, evalRunId: ready.eval_run_id };
+  keep(local, running);
+  for (const name of PUBLIC_FILES) copyFileSync(join(issued, name), join(options.out, name));
+  copyFileSync(MECHANISM, join(options.out, 'mechanism.yaml'));
+  const runToken = readFileSync(join(issued, 'run-token'), 'ascii');
+  return { planBytes: readFileSync(join(issued, 'plan.json')), runToken };
 }
 
 /** The guest, with what a deployed VM would hand it: the plan and the token as variables, nothing in argv. */
 export function startGuest(
   local: Local,
   machine: SimulatedMachine,
+  { planBytes, runToken }: IssuedRun,
   handlers: { onStdout: (line: string) => void; onStderr: (line: string) => void },
 ): Running {
   const { options, loaded } = local;
-  const planBytes = readFileSync(join(options.out, 'plan.json'));
-  const runToken = readFileSync(join(options.out, 'run-token'), 'ascii');
   const agentEnv = Object.fromEntries(
     options.agentEnv.flatMap((name) =>
       process.env[name] === undefined ? [] : [[name, process.env[name] ?? '']],

@@ -2,35 +2,71 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAgentPackage } from '../../guest/agent/package.ts';
 import type { AgentPackage } from '../../guest/agent/types.ts';
+import { connectDocker } from '../../guest/engine/docker.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
+import { verifyEngineFloor } from '../../guest/stages/engine-floor.ts';
 import { openCache } from '../../guest/tasks/cache.ts';
 import type { CachedTask, TaskCache } from '../../guest/tasks/types.ts';
+import { parseMechanism } from '../../guest/wire/mechanism.ts';
 import type { PlanTask } from '../../guest/wire/plan.ts';
 import { builtinAgent, isBuiltinAgent } from '../agent/builtin.ts';
 import { zipDirectory } from '../agent/zip-directory.ts';
 import { bakeTasks } from '../tasks/bake.ts';
+import { engineAbsence } from '../tasks/image-store.ts';
 import { buildToolchain } from '../toolchain/build.ts';
 import type { RunOptions } from './options.ts';
 
-/** The agent that was asked for: built in, a ZIP as it is, or a folder zipped deterministically. */
+/**
+ * The agent that was asked for: built in, a ZIP as it is, or a folder zipped deterministically.
+ * @throws usage, agent_package_refused, agent_manifest_invalid.
+ */
 export async function loadAgent(agent: string): Promise<AgentPackage> {
   if (isBuiltinAgent(agent)) return builtinAgent(agent);
-  const zip = statSync(agent).isDirectory() ? await zipDirectory(agent) : readFileSync(agent);
-  return parseAgentPackage(zip);
+  return parseAgentPackage(await readPackage(agent));
+}
+
+async function readPackage(path: string): Promise<Buffer> {
+  try {
+    const found = statSync(path);
+    if (found.isDirectory()) return await zipDirectory(path);
+    if (found.isFile()) return readFileSync(path);
+  } catch (cause) {
+    if (cause instanceof EvaluatorError) throw cause;
+    throw new EvaluatorError('usage', `--agent ${path}: cannot be read (${(cause as Error).message})`, {
+      cause,
+    });
+  }
+  throw new EvaluatorError('usage', `--agent ${path}: neither a folder nor a file`);
+}
+
+/**
+ * An engine answers at the socket, and is new enough for this run.
+ * @throws engine_absent, engine_below_floor.
+ */
+export async function verifyEngineReady(options: RunOptions, mechanismFile: string): Promise<void> {
+  const info = await connectDocker(options.engineSocket)
+    .info()
+    .catch((error) => {
+      throw engineAbsence(options.engineSocket, error);
+    });
+  const { mechanism } = parseMechanism(readFileSync(mechanismFile));
+  verifyEngineFloor(info, mechanism.floors, options.weight === 'ranked' ? 'ranked' : 'local');
 }
 
 export interface LoadedCache {
   cache: TaskCache;
   /** Plain tasks with solutions, where there are any. */
   solutions: string | null;
+  /** The chosen tasks, as a plan orders them. */
+  planned: readonly PlanTask[];
 }
 
 /** The baked cache that was given, or a bake of the plain folder, made below `work`. */
-export async function loadCache(
+async function bakedCache(
   options: RunOptions,
   work: string,
   onProgress: (message: string) => void,
-): Promise<LoadedCache> {
+): Promise<Omit<LoadedCache, 'planned'>> {
   if (existsSync(join(options.cache, 'manifest.json'))) {
     return { cache: await openCache(options.cache), solutions: options.solutions };
   }
@@ -48,6 +84,31 @@ export async function loadCache(
   return { cache: await openCache(out), solutions: options.solutions ?? options.cache };
 }
 
+/**
+ * The tasks to be run, from a cache whose every byte was checked.
+ * @throws usage, cache_*, task_*, image_*, engine_*, cache_not_sealed.
+ */
+export async function loadCache(
+  options: RunOptions,
+  work: string,
+  onProgress: (message: string) => void,
+): Promise<LoadedCache> {
+  const { cache, solutions } = await bakedCache(options, work, onProgress);
+  if (options.weight === 'ranked' && cache.cacheId === null) {
+    throw new EvaluatorError(
+      'cache_not_sealed',
+      `--cache ${options.cache}: its tests lie in plain; a ranked run needs a sealed cache (\`bake --seal\`)`,
+    );
+  }
+  if (options.agent === 'oracle' && solutions === null) {
+    throw new EvaluatorError(
+      'usage',
+      '--agent oracle: a baked cache has no solutions; name the plain tasks with --solutions',
+    );
+  }
+  return { cache, solutions, planned: planTasks(cache, options) };
+}
+
 function planTask(task: CachedTask, weight: RunOptions['weight']): PlanTask {
   const open = weight === 'calibration' && task.config.environment.allowInternet;
   return {
@@ -61,7 +122,7 @@ function planTask(task: CachedTask, weight: RunOptions['weight']): PlanTask {
 }
 
 /** The chosen tasks as a plan orders them. @throws task_unknown. */
-export function planTasks(cache: TaskCache, options: RunOptions): PlanTask[] {
+function planTasks(cache: TaskCache, options: RunOptions): PlanTask[] {
   const unknown = options.tasks.find((name) => !cache.taskIds.includes(name));
   if (unknown !== undefined) {
     throw new EvaluatorError(

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
@@ -67,8 +67,18 @@ function existing(path: string, option: string): string {
   return resolve(path);
 }
 
+/** Made here, so that a run is not refused when it is over. */
 function outputFolder(path: string): string {
-  if (existsSync(path) && readdirSync(path).length > 0) refuse(`--out ${path}: not empty; name a new folder`);
+  let entries: string[] = [];
+  try {
+    mkdirSync(path, { recursive: true });
+    accessSync(path, constants.W_OK);
+    entries = readdirSync(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    refuse(`--out ${path}: not a folder that can be written (${code}); name another`);
+  }
+  if (entries.length > 0) refuse(`--out ${path}: not empty; name a new folder`);
   return resolve(path);
 }
 

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { EvaluatorError } from '../../guest/errors.ts';
+import { CODES, type Code, EvaluatorError } from '../../guest/errors.ts';
 
 const READY_WITHIN_MS = 60_000;
-const STOP_WITHIN_MS = 10_000;
+/** A guest takes its containers down first. */
+const STOP_WITHIN_MS = 30_000;
 
 export interface ProcessOptions {
   name: string;
@@ -38,6 +39,10 @@ export function startProcess(options: ProcessOptions): Running {
     ['--disable-warning=ExperimentalWarning', options.script, ...options.args],
     { stdio: ['pipe', 'pipe', 'pipe'], env: { PATH: process.env.PATH ?? '', ...options.env } },
   );
+  // Whatever ends this process, what it started ends too.
+  const endWithUs = () => child.kill('SIGTERM');
+  process.once('exit', endWithUs);
+  child.once('exit', () => process.off('exit', endWithUs));
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input);
   const lines = [
@@ -61,7 +66,18 @@ export function startProcess(options: ProcessOptions): Running {
   };
 }
 
-/** Starts a server and waits for its ready line, a JSON object with `event: "ready"`. @throws process_failed. */
+/** A part's last word, when it refused what it was given: `{event: "refused", code, detail}`. */
+function refusalOf(name: string, line: string | undefined): EvaluatorError | null {
+  try {
+    const { event, code, detail } = JSON.parse(line ?? '') as Record<string, unknown>;
+    if (event !== 'refused' || !Object.hasOwn(CODES, String(code))) return null;
+    return new EvaluatorError(code as Code, `${name}: ${detail}`);
+  } catch {
+    return null;
+  }
+}
+
+/** Starts a server and waits for its ready line, a JSON object with `event: "ready"`. @throws process_failed, or the server's own refusal. */
 export async function startServer<T>(
   options: Omit<ProcessOptions, 'onStdout'>,
 ): Promise<{ running: Running; ready: T }> {
@@ -82,10 +98,8 @@ export async function startServer<T>(
     },
   });
   const failed = (what: string) =>
-    new EvaluatorError(
-      'process_failed',
-      `${options.name}: ${what}${errors.length > 0 ? `\n${errors.slice(-5).join('\n')}` : ''}`,
-    );
+    refusalOf(options.name, errors.at(-1)) ??
+    new EvaluatorError('process_failed', [`${options.name}: ${what}`, ...errors.slice(-5)].join('\n'));
   const timer = new AbortController();
   try {
     return await Promise.race([

@@ -58,6 +58,7 @@ export function progressLine(event: Record<string, unknown>, paint: Paint): stri
     const tone = event.reward === 1 ? 'good' : 'bad';
     return `  ${event.task_id} rep ${event.rep}: ${paint(outcome, tone)} in ${seconds(Number(event.wall_ms))}`;
   }
+  if (event.event === 'progress') return paint(String(event.message), 'dim');
   if (event.event === 'swept')
     return paint(`swept ${event.objects} objects that an earlier run had left`, 'dim');
   if (event.event === 'error') return `${paint(String(event.code), 'bad')}: ${event.message}`;

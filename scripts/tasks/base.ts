@@ -105,7 +105,7 @@ async function findMade(store: ImageStore, standIn: StandIn): Promise<string | n
 /**
  * Gives the engine images under the names that tasks use in FROM, made from Debian packages, for a machine that
  * reaches no registry. Names that are there already are left alone.
- * @throws engine_unreachable, base_unavailable, command_failed.
+ * @throws engine_absent, base_unavailable, command_failed.
  */
 export async function makeBases(options: BaseOptions): Promise<BaseResult[]> {
   const store = await connectImageStore(options.engineSocket);

@@ -5,7 +5,7 @@ import { withDeadline } from '../../guest/engine/deadline.ts';
 import { dialSocket, type Request } from '../../guest/engine/dial.ts';
 import { connectDocker } from '../../guest/engine/docker.ts';
 import type { ImageInfo } from '../../guest/engine/port.ts';
-import { EvaluatorError } from '../../guest/errors.ts';
+import { EvaluatorError, isEvaluatorError } from '../../guest/errors.ts';
 import { followProgress, type Progress } from './progress.ts';
 
 export const DEFAULT_ENGINE_SOCKET = '/var/run/docker.sock';
@@ -46,9 +46,16 @@ export function splitTag(name: string): { repo: string; tag: string } {
   return { repo: name.slice(0, colon), tag: name.slice(colon + 1) };
 }
 
+/** A connection that failed as a sentence that says what to start; any other error as it is. */
+export function engineAbsence(socketPath: string, cause: unknown): unknown {
+  if (!isEvaluatorError(cause, 'engine_unreachable')) return cause;
+  const hint = `no container engine answers at ${socketPath}; start one (systemctl start docker, or dockerd), or name its socket with --engine`;
+  return new EvaluatorError('engine_absent', hint, { cause });
+}
+
 /**
  * Connects to an engine that answers.
- * @throws engine_unreachable, engine_timeout.
+ * @throws engine_absent, engine_timeout.
  */
 export async function connectImageStore(socketPath: string): Promise<ImageStore> {
   const dial = dialSocket(socketPath);
@@ -79,9 +86,7 @@ export async function connectImageStore(socketPath: string): Promise<ImageStore>
   try {
     await ask('ping', 'engine', { method: 'GET', path: '/version' });
   } catch (cause) {
-    if (!(cause instanceof EvaluatorError) || cause.code !== 'engine_unreachable') throw cause;
-    const hint = `no container engine answers at ${socketPath}; start one (systemctl start docker, or dockerd)`;
-    throw new EvaluatorError('engine_unreachable', hint, { cause });
+    throw engineAbsence(socketPath, cause);
   }
 
   return {

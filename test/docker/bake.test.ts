@@ -187,7 +187,7 @@ describe('bakeTasks', () => {
   it('says how to start an engine when none answers', async () => {
     const { run } = await bake({ demo: task('') }, { engineSocket: '/absent.sock' });
     await expect(run()).rejects.toMatchObject({
-      code: 'engine_unreachable',
+      code: 'engine_absent',
       message: expect.stringContaining('start'),
     });
   });

@@ -48,7 +48,7 @@ describe('makeBases', () => {
 
   it('says how to start an engine when none answers', async () => {
     const failure = makeBases({ engineSocket: '/absent.sock', onProgress: () => {} });
-    expect(await rejectionCode(failure)).toBe('engine_unreachable');
+    expect(await rejectionCode(failure)).toBe('engine_absent');
   });
 });
 
