@@ -1,3 +1,4 @@
+import { LABEL } from '../../guest/trial/labels.ts';
 import { decodeF64be } from '../../guest/wire/f64.ts';
 import type { RepRecord } from '../../guest/wire/score-record.ts';
 import type { ScriptOptions, TrialHarness } from './trial.ts';
@@ -29,4 +30,23 @@ export async function judgeBeside(
     judge(trial, { script: honest, taskId: 'neighbour' }),
   ]);
   return { rep, neighbour };
+}
+
+/** What the tests of a task's first rep printed, as text. */
+export function testOutputOf(trial: TrialHarness, taskId: string): string {
+  return trial.finished.find((done) => done.taskId === taskId)?.testOutput?.toString('utf8') ?? '';
+}
+
+/** What a task's first agent printed to stdout (its beginning), as text. */
+export async function agentOutputOf(trial: TrialHarness, taskId: string): Promise<string> {
+  const output = await trial.finished.find((done) => done.taskId === taskId)?.first.output();
+  return output?.stdout.head.toString('utf8') ?? '';
+}
+
+/** The trial containers of this session that are still there. */
+export async function containersOf(trial: TrialHarness): Promise<string[]> {
+  const owned = await trial.context.engine.listOwned(LABEL.session);
+  return owned
+    .filter(({ kind, labels }) => kind === 'container' && labels[LABEL.session] === trial.session.id)
+    .map(({ labels }) => `${labels[LABEL.role]} ${labels[LABEL.rep]}`);
 }
