@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openCache } from '../../guest/tasks/cache.ts';
+import { taskKey } from '../../guest/tasks/task-key.ts';
 import { type BakeOptions, bakeTasks } from '../../scripts/tasks/bake.ts';
 import { type Files, PLAIN_TASK, scratchFolder, writeFiles } from '../support/plain-task.ts';
+import { GOLDEN_KEY, labelled } from '../support/sealed-cache.ts';
 import { rejectionCode } from '../support/throws.ts';
 import { ENGINE_SOCKET, ensureTestImage } from './fixtures.ts';
 
@@ -190,5 +192,74 @@ describe('bakeTasks', () => {
       code: 'engine_absent',
       message: expect.stringContaining('start'),
     });
+  });
+});
+
+describe('a sealed bake', () => {
+  const CANARY = 'what-only-the-hidden-tests-say';
+  const seal = (label: string) => {
+    let count = 0;
+    return {
+      goldenKey: GOLDEN_KEY,
+      random: (bytes: number) => labelled(`${label} ${count++}`, bytes),
+    };
+  };
+  const hidden = (more: Files = {}) =>
+    task('COPY run.txt /app/', {
+      'tests/test.sh': `#!/bin/sh\n# ${CANARY}\n`,
+      'solution/solve.sh': `# ${CANARY}\n`,
+      ...more,
+    });
+
+  async function everyFile(folder: string): Promise<Map<string, Buffer>> {
+    const found = await readdir(folder, { recursive: true, withFileTypes: true });
+    const files = new Map<string, Buffer>();
+    for (const entry of found.filter((one) => one.isFile())) {
+      const path = join(entry.parentPath, entry.name);
+      files.set(relative(folder, path), await readFile(path));
+    }
+    return files;
+  }
+
+  it('holds tests as ciphertext alone, and opens with the golden key', async () => {
+    const { options, run } = await bake({ demo: hidden() }, { seal: seal('one') });
+    const { manifest } = await run();
+    const files = await everyFile(options.out);
+    expect([...files.keys()].sort()).toEqual([
+      'demo/environment/Dockerfile',
+      'demo/environment/run.txt',
+      'demo/instruction.md',
+      'demo/task.toml',
+      'manifest.json',
+      'sealed/demo.sealed',
+    ]);
+    for (const [path, bytes] of files) expect(bytes.includes(CANARY), path).toBe(false);
+    const [entry] = manifest.tasks;
+    const cache = await openCache(options.out);
+    const key = taskKey(GOLDEN_KEY, manifest.cache_id ?? '', entry?.task_digest ?? '');
+    const [script] = await cache.unseal('demo', key);
+    expect(script).toMatchObject({ path: 'tests/test.sh', executable: true });
+    expect(script?.bytes.toString()).toContain(CANARY);
+  });
+
+  it('is the same but for cache_id, salts and nonces', async () => {
+    const files = hidden();
+    const bakes = [];
+    for (const label of ['same', 'same', 'other']) {
+      const { options, run } = await bake({ demo: files }, { seal: seal(label) });
+      const { cacheDigest, manifest } = await run();
+      bakes.push({ cacheDigest, manifest, files: await everyFile(options.out) });
+    }
+    const [first, second, other] = bakes;
+    expect(second).toEqual(first);
+    expect(other?.cacheDigest).not.toBe(first?.cacheDigest);
+    for (const member of ['task_digest', 'source_digest'] as const)
+      expect(other?.manifest.tasks[0]?.[member]).not.toBe(first?.manifest.tasks[0]?.[member]);
+    expect(other?.manifest.tasks[0]?.public_digest).toBe(first?.manifest.tasks[0]?.public_digest);
+  });
+
+  it('refuses a task that uses the name of the salt', async () => {
+    const { run } = await bake({ demo: hidden({ 'tests/.salt': 'x' }) }, { seal: seal('salt') });
+    expect(await rejectionCode(run())).toBe('task_unsupported');
   });
 });
