@@ -174,7 +174,6 @@ export const CODES = {
   container_interfered: 'infra',
   verifier_broken: 'infra',
   verifier_unserved: 'infra',
-  tools_volume_mismatch: 'infra',
   run_aborted: 'infra',
   log_unwritable: 'infra',
   // preflight
@@ -191,7 +190,6 @@ export const CODES = {
   run_token_mismatch: 'input',
   network_unsupported: 'input',
   // emit
-  record_inconsistent: 'infra',
   result_undelivered: 'infra',
   result_refused: 'input',
   // challenge (spec/07)
