@@ -41,6 +41,8 @@ export function askChallenge(call: ChallengeRequest): Promise<Reply> {
         headers,
         ca: call.caPem,
         minVersion: 'TLSv1.3',
+        // Said here, or a variable of the environment could say otherwise.
+        rejectUnauthorized: true,
         agent: false,
         signal: AbortSignal.timeout(CALL_DEADLINE_MS),
       },
