@@ -1,14 +1,15 @@
 import { type Code, EvaluatorError, isEvaluatorError } from '../guest/errors.ts';
 import type { Allowlist } from '../guest/wire/measurement.ts';
+import { type EvalPlan, parsePlan } from '../guest/wire/plan.ts';
 import type { PlanRoot } from '../guest/wire/plan-signature.ts';
-import { parseResult } from '../guest/wire/result.ts';
+import { parseResult, type Result } from '../guest/wire/result.ts';
 import type { Ledger, Run, StoredReceipt } from './ledger/ledger.ts';
+import type { ReviewStore } from './reviews.ts';
 import { failedCheck } from './verify/checklist.ts';
+import type { VerifiedEvidence } from './verify/evidence.ts';
+import { type GrantFile, verifyGrant } from './verify/grant.ts';
+import { isOutage } from './verify/outage.ts';
 import { verifyResult } from './verify/result.ts';
-
-/** How long a receipt waits for a verifier that can judge it, and how many may wait (spec/07). */
-export const PARKED_FOR_MS = 24 * 3_600_000;
-export const MAX_PARKED = 1000;
 
 /**
  * Intel's statements for the platform of a quote.
@@ -24,6 +25,8 @@ export interface AcceptancePolicy {
   rootDer: Buffer;
   acceptedTcb: ReadonlySet<string>;
   collateral: CollateralSource;
+  /** Reviews that admitted runs, which may be revoked since. */
+  reviews: Pick<ReviewStore, 'verifyStanding'>;
 }
 
 export type Judgement =
@@ -31,22 +34,26 @@ export type Judgement =
   | { kind: 'rejected'; reason: Code }
   | { kind: 'outage'; reason: Code };
 
-/** Failures that say something about the challenge's own collateral, nothing about the RESULT. */
-const OUTAGES: ReadonlySet<Code> = new Set([
-  'collateral_unavailable',
-  'collateral_malformed',
-  'collateral_signature_invalid',
-  'collateral_not_yet_valid',
-  'collateral_expired',
-  'crl_malformed',
-  'crl_not_yet_valid',
-  'crl_expired',
-]);
+/** What is left when the RESULT itself verifies: the grant it was made under, and the review before it. */
+function verifyAdmitted(
+  plan: EvalPlan,
+  { score_record: { grant_id: grantId } }: Result,
+  { quote, claims }: VerifiedEvidence,
+  file: GrantFile,
+  { reviews }: AcceptancePolicy,
+): void {
+  if (plan.key_release !== null) verifyGrant({ grantId, quote, claims }, file);
+  if (plan.authorizing_review_digest !== null) reviews.verifyStanding(plan.authorizing_review_digest);
+}
 
-/** Judges stored bytes against the stored plan at `nowMs`; writes nothing. */
+/**
+ * Judges stored bytes against the stored plan at `nowMs`; writes nothing.
+ * @param file what the ledger knows of the run's keys.
+ */
 export async function judge(
   run: Run,
   receipt: StoredReceipt,
+  file: GrantFile,
   policy: AcceptancePolicy,
   nowMs: number,
 ): Promise<Judgement> {
@@ -59,7 +66,7 @@ export async function judge(
     throw error;
   }
   const { planRoot, mechanismBytes, allowlist, rootDer, acceptedTcb } = policy;
-  const { verified, checks } = await verifyResult({
+  const { evidence, checks } = await verifyResult({
     resultBytes: receipt.resultBytes,
     planBytes: run.planBytes,
     planRoot,
@@ -70,9 +77,15 @@ export async function judge(
     collateral,
     nowMs,
   });
-  if (!verified) {
+  if (!evidence) {
     const reason = failedCheck(checks)?.code ?? 'verifier_failed';
-    return { kind: OUTAGES.has(reason) ? 'outage' : 'rejected', reason };
+    return { kind: isOutage(reason) ? 'outage' : 'rejected', reason };
+  }
+  try {
+    verifyAdmitted(parsePlan(run.planBytes), result, evidence, file, policy);
+  } catch (error) {
+    if (isEvaluatorError(error)) return { kind: 'rejected', reason: error.code };
+    throw error;
   }
   const scoreF64be = result.score_record.final.score_f64be;
   return scoreF64be === null
@@ -125,7 +138,8 @@ export function createAcceptor({ ledger, policy, now, onJudged }: AcceptorOption
     try {
       const [run, receipt] = [ledger.run(evalRunId), ledger.receipt(evalRunId)];
       if (!run || !receipt || (run.state !== 'received' && run.state !== 'parked')) return;
-      const judgement = await judge(run, receipt, policy, now());
+      const file = { grants: ledger.grants(evalRunId), started: ledger.started(evalRunId) };
+      const judgement = await judge(run, receipt, file, policy, now());
       settle(ledger, run, judgement, now());
       onJudged(evalRunId, judgement);
     } catch (cause) {

@@ -1,21 +1,31 @@
-import {
-  type AcceptancePolicy,
-  type Acceptor,
-  createAcceptor,
-  type Judgement,
-  PARKED_FOR_MS,
-} from './accept.ts';
+import { EvaluatorError } from '../guest/errors.ts';
+import { type AcceptancePolicy, type Acceptor, createAcceptor, type Judgement } from './accept.ts';
+import type { SealedCache } from './key-release/exchange.ts';
+import { KEY_RELEASE_LIMITS, startKeyReleaseServer } from './key-release/server.ts';
 import type { Ledger, Run } from './ledger/ledger.ts';
+import { PARKED_FOR_MS } from './ledger/parking.ts';
 import { SERVER_LIMITS, startServer } from './server.ts';
 import type { ServerIdentity } from './tls.ts';
 
 /** How often closed plans are closed in the ledger and parked receipts tried again. */
 const UPKEEP_EVERY_MS = 30_000;
 
+/** What a challenge needs to give keys. */
+export interface KeyReleaseOptions {
+  /** 0: any free one. */
+  port: number;
+  /** The KMS root: who issues guests' certificates. */
+  clientCaPem: string;
+  /** By cache digest. */
+  caches: ReadonlyMap<string, SealedCache>;
+}
+
 export interface ChallengeOptions {
   ledger: Ledger;
   policy: AcceptancePolicy;
   artifact: (run: Run) => Buffer;
+  /** Null: no cache here is sealed, and no port is opened. */
+  keyRelease: KeyReleaseOptions | null;
   identity: ServerIdentity;
   host: string;
   /** 0: any free one. */
@@ -28,6 +38,8 @@ export interface ChallengeOptions {
 
 export interface Challenge {
   baseUrl: string;
+  /** `https://host:port` of key release; null when there is none. */
+  keyReleaseUrl: string | null;
   acceptor: Acceptor;
   /** Lets the judgement at hand end, then closes server and ledger. */
   close(): Promise<void>;
@@ -40,6 +52,26 @@ function judgementEvent(evalRunId: string, outcome: Judgement | Error) {
   const reason = outcome.kind === 'accepted' ? null : outcome.reason;
   return { event: 'judged', eval_run_id: evalRunId, outcome: outcome.kind, reason_code: reason };
 }
+
+type Listening = { url: string; close(): Promise<void> };
+
+async function startKeyRelease(options: ChallengeOptions): Promise<Listening | null> {
+  const { keyRelease, log, host } = options;
+  if (!keyRelease) return null;
+  const server = await startKeyReleaseServer({
+    ...options,
+    ...keyRelease,
+    limits: KEY_RELEASE_LIMITS,
+    onExchange: ({ exchange, evalRunId, error }) => {
+      const failure = error instanceof Error ? { detail: error.message } : {};
+      const reason = error instanceof EvaluatorError ? error.code : error === null ? null : 'verifier_failed';
+      log({ event: 'key_release', exchange, eval_run_id: evalRunId, reason_code: reason, ...failure });
+    },
+  });
+  return { url: `https://${authorityOf(host)}:${server.port}`, close: server.close };
+}
+
+const authorityOf = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
 /**
  * Serves a relying party on an existing ledger: receives, judges, keeps. What a process before this one had
@@ -57,7 +89,9 @@ export async function startChallenge(options: ChallengeOptions): Promise<Challen
     ledger.closeOverdue(now(), PARKED_FOR_MS);
     acceptor.enqueueOpen();
   };
+  ledger.interruptAttempts();
   upkeep();
+  const keyRelease = await startKeyRelease(options);
   const server = await startServer({
     ...options,
     acceptor,
@@ -65,13 +99,14 @@ export async function startChallenge(options: ChallengeOptions): Promise<Challen
     onDefect: (error) => log({ event: 'defect', detail: error instanceof Error ? error.message : 'unknown' }),
   });
   const timer = setInterval(upkeep, UPKEEP_EVERY_MS);
-  const authority = host.includes(':') ? `[${host}]` : host;
   return {
-    baseUrl: `https://${authority}:${server.port}`,
+    baseUrl: `https://${authorityOf(host)}:${server.port}`,
+    keyReleaseUrl: keyRelease?.url ?? null,
     acceptor,
     close: async () => {
       clearInterval(timer);
       await server.close();
+      await keyRelease?.close();
       await acceptor.idle();
       ledger.close();
     },

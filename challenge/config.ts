@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EvaluatorError } from '../guest/errors.ts';
 import { parseForeignJson } from '../guest/wire/foreign-json.ts';
 import { allowlistSchema } from '../guest/wire/measurement.ts';
 import { planSchema, planTaskSchema, policySchema } from '../guest/wire/plan.ts';
@@ -15,9 +16,17 @@ export const configSchema = z.strictObject({
   host: z.string().min(1).max(253),
   /** 0: any free one. */
   port: int.max(65_535),
+  /** Key release has a port of its own; 0: any free one. Unused without a sealed cache. */
+  key_release_port: int.max(65_535),
   /** Where the plan and all that `verify` needs is left. */
   out_dir: path,
   tdx_root_pem: pem,
+  /** The KMS root, under which guests' certificates are believed; null only without a sealed cache. */
+  client_ca_pem: pem.nullable(),
+  /** A file of `evaluator keygen`; null only without a sealed cache. */
+  golden_key_path: path.nullable(),
+  /** Folder of signed reviews; null: nothing ranked is prepared. */
+  reviews_dir: path.nullable(),
   collateral: z.unknown(),
   allowlist: allowlistSchema,
   mechanism_path: path,
@@ -25,6 +34,8 @@ export const configSchema = z.strictObject({
   agent_env: z.array(envName).max(64),
   cache: z.strictObject({
     cache_digest: sha256,
+    /** Of the sealed cache; null when its tests lie in plain. */
+    cache_id: sha256.nullable(),
     toolchain_digest: sha256.nullable(),
     tasks: z.array(planTaskSchema).min(1).max(4096),
   }),
@@ -47,5 +58,14 @@ export function parseConfig(bytes: Uint8Array): ChallengeConfig {
   const value = parseForeignJson(bytes, { maxBytes: MAX_CONFIG_BYTES, maxDepth: 16 });
   const config = parseSchema(configSchema, value, 'config');
   parseCollateral(config.collateral);
+  if (config.ranked && (config.cache.cache_id === null || config.reviews_dir === null)) {
+    const message = 'config: ranked: a ranked plan needs a sealed cache (cache.cache_id) and reviews_dir';
+    throw new EvaluatorError('schema_invalid', message);
+  }
+  const sealed = [config.golden_key_path, config.client_ca_pem, config.cache.cache_id];
+  if (new Set(sealed.map((value) => value === null)).size > 1) {
+    const message = 'config: golden_key_path, client_ca_pem and cache.cache_id: all or none of them is null';
+    throw new EvaluatorError('schema_invalid', message);
+  }
   return config;
 }

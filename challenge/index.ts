@@ -1,17 +1,36 @@
 export { type AcceptancePolicy, type CollateralSource, type Judgement, judge } from './accept.ts';
-export { type Challenge, type ChallengeOptions, startChallenge } from './challenge.ts';
+export {
+  type Challenge,
+  type ChallengeOptions,
+  type KeyReleaseOptions,
+  startChallenge,
+} from './challenge.ts';
 export { type ChallengeConfig, configSchema, parseConfig } from './config.ts';
 export { type IssuedPlan, type Issuer, issuePlan, type PlanOrder, planRootOf } from './issue-plan.ts';
+export { type KeyReleaseDeps, releaseKeys, type SealedCache } from './key-release/exchange.ts';
+export { KEY_RELEASE_LIMITS, startKeyReleaseServer } from './key-release/server.ts';
+export type { Attempt, Grant, GrantLedger, StoredStart } from './ledger/grants.ts';
 export type { HistoryEntry, Ledger, NewRun, Run, StoredReceipt } from './ledger/ledger.ts';
 export { type RunEvent, type RunState, TRANSITIONS } from './ledger/machine.ts';
 export { SqliteLedger } from './ledger/sqlite.ts';
+export { standingScore } from './ledger/standing.ts';
 export { type LocalChallenge, loadIssuer, startLocalChallenge } from './local.ts';
 export { type PreparedRun, prepareRun, type RunRequest } from './prepare.ts';
 export { receiptDocument, receiveResult } from './receive.ts';
+export {
+  fileReviews,
+  NO_REVIEWS,
+  type ReviewRecord,
+  type ReviewStore,
+  revokeReview,
+  signReviewRecord,
+  writeReview,
+} from './reviews.ts';
 export { selectionSeed, selectTasks } from './select.ts';
 export { issueServerIdentity, type ServerIdentity } from './tls.ts';
 export type { CheckReport } from './verify/checklist.ts';
 export { type Collateral, parseCollateral } from './verify/collateral.ts';
 export { EVIDENCE_CHECKS, type EvidenceInput, type TrustPolicy, verifyEvidence } from './verify/evidence.ts';
+export { platformOf } from './verify/ppid.ts';
 export { RESULT_CHECKS, type ResultInput, type ResultVerdict, verifyResult } from './verify/result.ts';
 export { parseRoot } from './verify/root.ts';

@@ -7,13 +7,20 @@ import { type PinnedMechanism, parseMechanism } from '../guest/wire/mechanism.ts
 import { parsePlan } from '../guest/wire/plan.ts';
 import { ed25519PublicHex } from '../guest/wire/plan-signature.ts';
 import type { CollateralSource } from './accept.ts';
-import { type Challenge, type ChallengeOptions, startChallenge } from './challenge.ts';
+import {
+  type Challenge,
+  type ChallengeOptions,
+  type KeyReleaseOptions,
+  startChallenge,
+} from './challenge.ts';
 import type { ChallengeConfig } from './config.ts';
+import { readGoldenKey } from './golden-key.ts';
 import { type Issuer, planRootOf } from './issue-plan.ts';
 import type { Ledger, Run } from './ledger/ledger.ts';
-import { SqliteLedger } from './ledger/sqlite.ts';
+import { isAwaiting, OPEN } from './ledger/machine.ts';
 import { prepareRun } from './prepare.ts';
-import { keptSecret, loadKeys, writeSecret } from './secrets.ts';
+import { fileReviews, NO_REVIEWS, type ReviewStore } from './reviews.ts';
+import { type ChallengeKeys, keptSecret, loadKeys, writeSecret } from './secrets.ts';
 import { issueServerIdentity, type ServerIdentity } from './tls.ts';
 import { parseRoot } from './verify/root.ts';
 
@@ -22,7 +29,10 @@ const LOCAL_HOTKEY = 'local';
 const TRACK = 'terminal-bench';
 
 /** The effects that a local challenge is given. */
-export type LocalDeps = Pick<ChallengeOptions, 'now' | 'log'> & { collateral: CollateralSource };
+export type LocalDeps = Pick<ChallengeOptions, 'now' | 'log'> & {
+  collateral: CollateralSource;
+  openLedger: (path: string) => Ledger;
+};
 
 export interface LocalChallenge extends Challenge {
   evalRunId: string;
@@ -37,7 +47,7 @@ function readInput(path: string, field: string): Buffer {
 }
 
 /** The signing keys of a local challenge, made at the first call and kept in `stateDir`. */
-export async function loadIssuer(stateDir: string): Promise<Issuer> {
+export async function loadIssuer(stateDir: string): Promise<Issuer & Pick<ChallengeKeys, 'reviewKey'>> {
   const keys = await loadKeys(stateDir);
   return { ...keys, challengeId: `local-${ed25519PublicHex(keys.rootKey).slice(0, 16)}` };
 }
@@ -56,15 +66,32 @@ const tokenPath = (config: ChallengeConfig, evalRunId: string): string =>
 /** The open run that an earlier process prepared for this agent; without its token nobody was told of it. */
 function openRun(ledger: Ledger, config: ChallengeConfig, agentHash: string, nowMs: number): Run | undefined {
   return ledger
-    .runsIn(['prepared', 'received', 'parked'])
-    .filter((run) => run.state !== 'prepared' || nowMs < run.expiresAtMs)
+    .runsIn(OPEN)
+    .filter((run) => !isAwaiting(run.state) || nowMs < run.expiresAtMs)
     .filter((run) => existsSync(tokenPath(config, run.evalRunId)))
     .find((run) => run.agentHash === agentHash);
 }
 
-/** A resumed run's plan names its port; a new one takes the configuration's. */
-function portOf(config: ChallengeConfig, resumed: Run | undefined): number {
-  return resumed ? Number(new URL(parsePlan(resumed.planBytes).result.url).port) : config.port;
+/** A resumed run's plan names its ports; a new one takes the configuration's. */
+function portsOf(
+  config: ChallengeConfig,
+  resumed: Run | undefined,
+): { port: number; keyReleasePort: number } {
+  if (!resumed) return { port: config.port, keyReleasePort: config.key_release_port };
+  const plan = parsePlan(resumed.planBytes);
+  const portIn = (url: string) => Number(new URL(url).port);
+  return {
+    port: portIn(plan.result.url),
+    keyReleasePort: plan.key_release ? portIn(plan.key_release.url) : config.key_release_port,
+  };
+}
+
+/** Null without a sealed cache: then neither key nor client root is named. */
+function keyReleaseOf(config: ChallengeConfig, port: number): KeyReleaseOptions | null {
+  const { golden_key_path: keyPath, client_ca_pem: clientCaPem, cache } = config;
+  if (keyPath === null || clientCaPem === null || cache.cache_id === null) return null;
+  const sealed = { goldenKey: readGoldenKey(keyPath), cacheId: cache.cache_id };
+  return { port, clientCaPem, caches: new Map([[cache.cache_digest, sealed]]) };
 }
 
 function writeOutputs(config: ChallengeConfig, issuer: Issuer, planBytes: Buffer, runToken: string): void {
@@ -87,12 +114,13 @@ interface Preparation {
   identity: ServerIdentity;
   issuer: Issuer;
   ledger: Ledger;
+  reviews: ReviewStore;
   challenge: Challenge;
   nowMs: number;
 }
 
 function prepare(config: ChallengeConfig, preparation: Preparation): Pick<Run, 'evalRunId' | 'planBytes'> {
-  const { agentZip, mechanism, identity, issuer, ledger, challenge, nowMs } = preparation;
+  const { agentZip, mechanism, identity, challenge, nowMs } = preparation;
   const { plan, planBytes, runToken } = prepareRun(
     {
       submissionId: `local-${sha256Hex(agentZip).slice(0, 16)}`,
@@ -112,9 +140,8 @@ function prepare(config: ChallengeConfig, preparation: Preparation): Pick<Run, '
       mechanism,
       ttlMs: config.plan_ttl_ms,
     },
-    { baseUrl: challenge.baseUrl, caPem: identity.caPem },
-    issuer,
-    ledger,
+    { baseUrl: challenge.baseUrl, keyReleaseUrl: challenge.keyReleaseUrl, caPem: identity.caPem },
+    preparation,
     nowMs,
   );
   writeSecret(tokenPath(config, plan.eval_run_id), runToken);
@@ -128,7 +155,7 @@ function prepare(config: ChallengeConfig, preparation: Preparation): Pick<Run, '
  */
 export async function startLocalChallenge(
   config: ChallengeConfig,
-  { now, log, collateral }: LocalDeps,
+  { now, log, collateral, openLedger }: LocalDeps,
 ): Promise<LocalChallenge> {
   const agentZip = readInput(config.agent_zip_path, 'agent_zip_path');
   const mechanismBytes = readInput(config.mechanism_path, 'mechanism_path');
@@ -136,9 +163,13 @@ export async function startLocalChallenge(
   const rootDer = parseRoot(config.tdx_root_pem);
   const issuer = await loadIssuer(config.state_dir);
   const identity = await loadIdentity(config, now());
-  const ledger = new SqliteLedger(join(config.state_dir, 'ledger.sqlite'));
+  const reviews = config.reviews_dir
+    ? fileReviews(config.reviews_dir, ed25519PublicHex(issuer.reviewKey))
+    : NO_REVIEWS;
+  const ledger = openLedger(join(config.state_dir, 'ledger.sqlite'));
   const agentHash = sha256Hex(agentZip);
   const resumed = openRun(ledger, config, agentHash, now());
+  const { port, keyReleasePort } = portsOf(config, resumed);
   const challenge = await startChallenge({
     ledger,
     policy: {
@@ -148,20 +179,23 @@ export async function startLocalChallenge(
       rootDer,
       acceptedTcb: new Set(config.accepted_tcb),
       collateral,
+      reviews,
     },
+    keyRelease: keyReleaseOf(config, keyReleasePort),
     artifact: (run) => {
       if (run.agentHash === agentHash) return agentZip;
       throw new EvaluatorError('run_closed', 'run: its agent is no longer served here');
     },
     identity,
     host: config.host,
-    port: portOf(config, resumed),
+    port,
     now,
     log,
   });
   try {
     const run =
-      resumed ?? prepare(config, { agentZip, mechanism, identity, issuer, ledger, challenge, nowMs: now() });
+      resumed ??
+      prepare(config, { agentZip, mechanism, identity, issuer, ledger, reviews, challenge, nowMs: now() });
     const runToken = readInput(tokenPath(config, run.evalRunId), 'state_dir').toString('ascii');
     writeOutputs(config, issuer, run.planBytes, runToken);
     return { ...challenge, evalRunId: run.evalRunId };

@@ -5,6 +5,8 @@ import type { PinnedMechanism } from '../guest/wire/mechanism.ts';
 import type { EvalPlan } from '../guest/wire/plan.ts';
 import { type IssuedPlan, type Issuer, issuePlan } from './issue-plan.ts';
 import type { Ledger } from './ledger/ledger.ts';
+import { PARKED_FOR_MS } from './ledger/parking.ts';
+import type { ReviewStore } from './reviews.ts';
 
 /** What is to be evaluated, and how. */
 export interface RunRequest {
@@ -12,7 +14,10 @@ export interface RunRequest {
   hotkey: string;
   agentZip: Buffer;
   agentEnv: readonly string[];
-  cache: Pick<EvalPlan, 'cache_digest' | 'toolchain_digest' | 'tasks'>;
+  cache: Pick<EvalPlan, 'cache_digest' | 'toolchain_digest' | 'tasks'> & {
+    /** Null: not sealed, never ranked. */
+    cache_id: string | null;
+  };
   n: number;
   terms: Pick<EvalPlan, 'ranked' | 'track' | 'policy' | 'r' | 'n_concurrent' | 'eval_app'>;
   mechanism: PinnedMechanism;
@@ -23,7 +28,18 @@ export interface RunRequest {
 export interface Endpoint {
   /** `https://host:port`. */
   baseUrl: string;
+  /** Of the key release, which has a port of its own; null where none is served. */
+  keyReleaseUrl: string | null;
   caPem: string;
+}
+
+/** Runs that a guest which died before its agents started may be tried again for. */
+const MAX_GRANTS = 2;
+
+export interface PrepareDeps {
+  issuer: Issuer;
+  ledger: Ledger;
+  reviews: ReviewStore;
 }
 
 export interface PreparedRun extends IssuedPlan {
@@ -31,21 +47,32 @@ export interface PreparedRun extends IssuedPlan {
   runToken: string;
 }
 
+function keyRelease(request: RunRequest, endpoint: Endpoint, evalRunId: string): EvalPlan['key_release'] {
+  if (request.cache.cache_id === null || endpoint.keyReleaseUrl === null) return null;
+  return {
+    url: `${endpoint.keyReleaseUrl}/key-release/v1/runs/${evalRunId}`,
+    nonce: randomBytes(32).toString('hex'),
+  };
+}
+
 /**
- * Issues the plan of an unsealed run and commits it; nothing is served for a run that is not in the ledger.
- * @throws selection_impossible, plan_inconsistent, plan_contradicts_mechanism, track_unknown.
+ * Issues a plan and commits it; nothing is served for a run that is not in the ledger. A ranked run needs a
+ * review that allows this agent, verified anew and fresh by the challenge's clock (spec/07).
+ * @throws selection_impossible, plan_inconsistent, plan_contradicts_mechanism, track_unknown; review_*;
+ *   agent_run_open, agent_already_scored, agent_no_result.
  */
 export function prepareRun(
   request: RunRequest,
   endpoint: Endpoint,
-  issuer: Issuer,
-  ledger: Ledger,
+  { issuer, ledger, reviews }: PrepareDeps,
   nowMs: number,
 ): PreparedRun {
   const { agentZip, cache, terms, mechanism } = request;
   const evalRunId = `run-${randomBytes(16).toString('hex')}`;
   const runToken = randomBytes(32).toString('base64url');
   const agentHash = sha256Hex(agentZip);
+  const review = terms.ranked ? reviews.admit(agentHash, nowMs) : null;
+  ledger.closeOverdue(nowMs, PARKED_FOR_MS);
   const runUrl = `${endpoint.baseUrl}/evaluation/v1/runs/${evalRunId}`;
   const issued = issuePlan(
     {
@@ -56,8 +83,8 @@ export function prepareRun(
       cache_digest: cache.cache_digest,
       toolchain_digest: cache.toolchain_digest,
       agent_runtime_image: null,
-      max_grants: 2,
-      authorizing_review_digest: null,
+      max_grants: MAX_GRANTS,
+      authorizing_review_digest: review?.digest ?? null,
       agent: {
         agent_hash: agentHash,
         zip_size_bytes: agentZip.length,
@@ -65,7 +92,7 @@ export function prepareRun(
         env: [...request.agentEnv],
       },
       server_ca_pem: endpoint.caPem,
-      key_release: null,
+      key_release: keyRelease(request, endpoint, evalRunId),
       result: { url: `${runUrl}/result` },
       score_nonce: randomBytes(32).toString('hex'),
       run_token_sha256: sha256Hex(runToken),
@@ -76,7 +103,7 @@ export function prepareRun(
       draw: {
         hotkey: request.hotkey,
         agentHash,
-        cacheId: cache.cache_digest,
+        cacheId: cache.cache_id ?? cache.cache_digest,
         mechanismDigest: mechanism.digest,
       },
     },
@@ -92,6 +119,7 @@ export function prepareRun(
       planBytes,
       runTokenSha256: plan.run_token_sha256,
       scoreNonce: plan.score_nonce,
+      keyNonce: plan.key_release?.nonce ?? null,
       expiresAtMs: plan.expires_at_ms,
     },
     nowMs,

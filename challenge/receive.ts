@@ -3,8 +3,9 @@ import { EvaluatorError } from '../guest/errors.ts';
 import { sha256Hex } from '../guest/wire/digest.ts';
 import { parsePlan } from '../guest/wire/plan.ts';
 import { parseResult, type Result } from '../guest/wire/result.ts';
-import { MAX_PARKED } from './accept.ts';
 import type { Ledger, Run, StoredReceipt } from './ledger/ledger.ts';
+import { isAwaiting } from './ledger/machine.ts';
+import { MAX_PARKED } from './ledger/parking.ts';
 import { verifyReportData } from './verify/evidence.ts';
 import { expectedReportData } from './verify/result.ts';
 
@@ -23,10 +24,10 @@ function verifyOpen(run: Run, nowMs: number): void {
   if (run.state === 'received' || run.state === 'parked') {
     throw new EvaluatorError('result_conflict', 'result: another RESULT was received for this run');
   }
-  if (run.state === 'expired' || (run.state === 'prepared' && nowMs >= run.expiresAtMs)) {
+  if (run.state === 'expired' || (isAwaiting(run.state) && nowMs >= run.expiresAtMs)) {
     throw new EvaluatorError('run_expired', 'run: its plan has expired');
   }
-  if (run.state !== 'prepared') throw new EvaluatorError('run_closed', `run: it is closed (${run.state})`);
+  if (!isAwaiting(run.state)) throw new EvaluatorError('run_closed', `run: it is closed (${run.state})`);
 }
 
 /**

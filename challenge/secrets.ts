@@ -36,6 +36,8 @@ export interface ChallengeKeys {
   rootKey: KeyObject;
   signerKey: KeyObject;
   epochSecret: Buffer;
+  /** Signs what came of reviews; nothing that a guest reads. */
+  reviewKey: KeyObject;
 }
 
 /** The challenge's own keys below `stateDir` (0700), each file 0600; made on first use. */
@@ -46,5 +48,6 @@ export async function loadKeys(stateDir: string): Promise<ChallengeKeys> {
     rootKey: await keptEd25519(join(stateDir, 'plan-root.pem')),
     signerKey: await keptEd25519(join(stateDir, 'plan-signer.pem')),
     epochSecret: Buffer.from(epoch, 'hex'),
+    reviewKey: await keptEd25519(join(stateDir, 'review-key.pem')),
   };
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type Code, EvaluatorError } from '../../guest/errors.ts';
 import { encodeCanonical } from '../../guest/wire/canonical.ts';
+import { isOutage } from '../verify/outage.ts';
 
 /** HTTP status of each refusal; anything else an input can provoke is 422. */
 const STATUS: Readonly<Partial<Record<Code, number>>> = {
@@ -12,10 +13,16 @@ const STATUS: Readonly<Partial<Record<Code, number>>> = {
   run_token_invalid: 401,
   route_unknown: 404,
   method_not_allowed: 405,
+  request_late: 408,
   result_conflict: 409,
   run_closed: 409,
+  run_started: 409,
+  grants_exhausted: 409,
+  grant_superseded: 409,
+  tls_connection_reused: 409,
   run_expired: 410,
   result_too_large: 413,
+  request_too_large: 413,
   json_too_large: 413,
   rate_limited: 429,
   server_busy: 503,
@@ -38,6 +45,14 @@ export function errorReply(error: unknown): Reply {
     return jsonReply(500, { schema_version: 1, reason_code: 'verifier_failed' });
   }
   return jsonReply(STATUS[error.code] ?? 422, { schema_version: 1, reason_code: error.code });
+}
+
+/** A refusal of keys, as a guest reads it: its code alone. */
+export function denialReply(error: unknown): Reply {
+  const code = error instanceof EvaluatorError ? error.code : 'verifier_failed';
+  if (code === 'verifier_failed') return jsonReply(500, { released: false, reason_code: code });
+  const status = isOutage(code) ? 503 : (STATUS[code] ?? 403);
+  return jsonReply(status, { released: false, reason_code: code });
 }
 
 /** Sends a reply; after a refusal the connection is closed, so that no unread body is carried on. */

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { EvaluatorError } from '../../guest/errors.ts';
+import { type Code, EvaluatorError } from '../../guest/errors.ts';
 import type { Run } from '../ledger/ledger.ts';
 
 /** Compared with when a run is unknown, so that the answer takes as long; no token has this hash. */
@@ -21,23 +21,29 @@ export function authorisedRun(request: IncomingMessage, run: Run | null): Run {
   throw new EvaluatorError('run_token_invalid', 'request: no such run, or not its token');
 }
 
-function tooLarge(maxBytes: number): EvaluatorError {
-  return new EvaluatorError('result_too_large', `request: a body above ${maxBytes} bytes is not read`);
+/** How much of a body is read, and the code of one that is larger. */
+export interface BodyLimit {
+  maxBytes: number;
+  code: Extract<Code, 'result_too_large' | 'request_too_large'>;
 }
 
-/** Refuses a body by its announced length, before a byte of it is read. @throws result_too_large. */
-export function verifyAnnouncedSize(request: IncomingMessage, maxBytes: number): void {
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+function tooLarge({ maxBytes, code }: BodyLimit): EvaluatorError {
+  return new EvaluatorError(code, `request: a body above ${maxBytes} bytes is not read`);
 }
 
-/** Reads a body and stops at the cap. @throws result_too_large, request_malformed when it breaks off. */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/** Refuses a body by its announced length, before a byte of it is read. @throws the limit's code. */
+export function verifyAnnouncedSize(request: IncomingMessage, limit: BodyLimit): void {
+  if (Number(request.headers['content-length'] ?? 0) > limit.maxBytes) throw tooLarge(limit);
+}
+
+/** Reads a body and stops at the cap. @throws the limit's code; request_malformed when it breaks off. */
+export async function readBody(request: IncomingMessage, limit: BodyLimit): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       size += (chunk as Buffer).length;
-      if (size > maxBytes) throw tooLarge(maxBytes);
+      if (size > limit.maxBytes) throw tooLarge(limit);
       chunks.push(chunk as Buffer);
     }
   } catch (cause) {
@@ -45,6 +51,26 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
     throw new EvaluatorError('request_malformed', 'request: the body broke off', { cause });
   }
   return Buffer.concat(chunks);
+}
+
+/** As `readBody`, but the whole body must be there within `deadlineMs`. @throws also request_late. */
+export async function readBodyWithin(
+  request: IncomingMessage,
+  limit: BodyLimit,
+  deadlineMs: number,
+): Promise<Buffer> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    late.reject(new EvaluatorError('request_late', `request: no whole body within ${deadlineMs} ms`));
+  }, deadlineMs);
+  const body = readBody(request, limit);
+  // When the deadline wins, nobody is left to hear that the connection was then closed.
+  body.catch(() => undefined);
+  try {
+    return await Promise.race([body, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** At most `limit` events per key within `windowMs`. Keys are known runs, so it stays small. */

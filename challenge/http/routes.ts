@@ -5,11 +5,12 @@ import type { Acceptor } from '../accept.ts';
 import type { Ledger, Run } from '../ledger/ledger.ts';
 import { receiptDocument, receiveResult } from '../receive.ts';
 import { jsonReply, type Reply } from './replies.ts';
-import { authorisedRun, RateWindow, readBody, verifyAnnouncedSize } from './requests.ts';
+import { authorisedRun, type BodyLimit, RateWindow, readBody, verifyAnnouncedSize } from './requests.ts';
 
 /** Bodies held in memory at once; the next one is asked to come again. */
 const MAX_BODIES = 8;
 const RESULTS_PER_MINUTE = 10;
+const RESULT_BODY: BodyLimit = { maxBytes: MAX_RESULT_BYTES, code: 'result_too_large' };
 const PATH = /^\/evaluation\/v1\/runs\/([^/?]{1,384})(|\/result|\/artifact)$/;
 
 export interface RouteDeps {
@@ -50,14 +51,14 @@ export function createRoutes({ ledger, acceptor, artifact, now }: RouteDeps) {
 
   const postResult = async (request: IncomingMessage, { evalRunId }: Target): Promise<Reply> => {
     requireMethod(request, 'POST');
-    verifyAnnouncedSize(request, MAX_RESULT_BYTES);
+    verifyAnnouncedSize(request, RESULT_BODY);
     authorisedRun(request, ledger.run(evalRunId));
     rate.take(evalRunId, now());
     if (bodies >= MAX_BODIES) throw new EvaluatorError('server_busy', 'challenge: too many uploads at once');
     bodies += 1;
     let body: Buffer;
     try {
-      body = await readBody(request, MAX_RESULT_BYTES);
+      body = await readBody(request, RESULT_BODY);
     } finally {
       bodies -= 1;
     }

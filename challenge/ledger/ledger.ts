@@ -1,4 +1,5 @@
 import type { Code } from '../../guest/errors.ts';
+import type { GrantLedger } from './grants.ts';
 import type { RunState } from './machine.ts';
 
 /** A run as it is prepared; all times are milliseconds since the epoch. */
@@ -10,6 +11,8 @@ export interface NewRun {
   planBytes: Buffer;
   runTokenSha256: string;
   scoreNonce: string;
+  /** Of the key release; null when the cache is not sealed. */
+  keyNonce: string | null;
   expiresAtMs: number;
 }
 
@@ -18,8 +21,6 @@ export interface Run extends NewRun {
   /** Why it ended or waits; null while nothing is wrong. */
   reasonCode: Code | null;
   scoreF64be: string | null;
-  /** When the guest said that agents start; null before that. */
-  startedAtMs: number | null;
 }
 
 export interface StoredReceipt {
@@ -34,6 +35,8 @@ export interface HistoryEntry {
   from: RunState | null;
   to: RunState;
   reasonCode: Code | null;
+  /** An operator's own words; null where a code says it all. */
+  note: string | null;
   atMs: number;
 }
 
@@ -41,7 +44,11 @@ export interface HistoryEntry {
  * What the challenge remembers. Every method is one transaction: a process that dies inside leaves the
  * state before it. The history is append-only.
  */
-export interface Ledger {
+export interface Ledger extends GrantLedger {
+  /**
+   * Commits a run. Of a sealed cache an agent has one run that counts (spec/07).
+   * @throws agent_run_open, agent_already_scored, agent_no_result while an earlier run of this agent stands.
+   */
   prepare(run: NewRun, nowMs: number): void;
   run(evalRunId: string): Run | null;
   runsIn(states: readonly RunState[]): Run[];
@@ -51,8 +58,6 @@ export interface Ledger {
    * @throws run_unknown; result_conflict when other bytes were received; ledger_transition_refused.
    */
   receive(evalRunId: string, resultBytes: Buffer, nowMs: number): StoredReceipt;
-  /** Notes that agents start; the first time counts. @throws run_unknown. */
-  markStarted(evalRunId: string, nowMs: number): void;
   /**
    * Consumes the score nonce and writes the score.
    * @throws score_nonce_consumed, ledger_transition_refused, run_unknown; nothing is written then.
@@ -62,8 +67,14 @@ export interface Ledger {
   reject(evalRunId: string, reason: Code, nowMs: number): void;
   /** @throws ledger_transition_refused, run_unknown. */
   park(evalRunId: string, reason: Code, nowMs: number): void;
-  /** Closes what waited too long: prepared beyond its plan, parked beyond `parkedForMs`. */
+  /** Closes what waited too long: awaited beyond its plan, parked beyond `parkedForMs`. */
   closeOverdue(nowMs: number, parkedForMs: number): void;
+  /**
+   * An operator sets a run's outcome aside; it stays in the history, and its agent may be run again.
+   * @param reason 1 to 500 printable ASCII characters.
+   * @throws reopen_reason_invalid, ledger_transition_refused, run_unknown.
+   */
+  reopen(evalRunId: string, reason: string, nowMs: number): void;
   history(evalRunId: string): HistoryEntry[];
   close(): void;
 }

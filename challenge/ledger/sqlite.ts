@@ -1,43 +1,24 @@
-import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
-import { CODES, type Code, EvaluatorError } from '../../guest/errors.ts';
+import { DatabaseSync } from 'node:sqlite';
+import { type Code, EvaluatorError } from '../../guest/errors.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
+import { verifyNoStandingRun } from './admission.ts';
+import type { Attempt, Grant, GrantFacts, NewAttempt, StoredStart } from './grants.ts';
 import type { HistoryEntry, Ledger, NewRun, Run, StoredReceipt } from './ledger.ts';
-import { nextState, RUN_STATES, type RunEvent, type RunState } from './machine.ts';
-import { SCHEMA } from './schema.ts';
-
-type Row = Record<string, SQLOutputValue>;
-
-const text = (row: Row, column: string): string => String(row[column]);
-const textOrNull = (row: Row, column: string) => (row[column] === null ? null : String(row[column]));
-const bytes = (row: Row, column: string): Buffer => Buffer.from(row[column] as Uint8Array);
-
-function codeOrNull(row: Row): Code | null {
-  const value = textOrNull(row, 'reason_code');
-  if (value === null || Object.hasOwn(CODES, value)) return value as Code | null;
-  throw new EvaluatorError('ledger_unreadable', `ledger: reason_code "${value}" is not one of ours`);
-}
-
-function state(value: SQLOutputValue): RunState {
-  const known = RUN_STATES.find((name) => name === value);
-  if (known) return known;
-  throw new EvaluatorError('ledger_unreadable', `ledger: state "${String(value)}" is not one of ours`);
-}
-
-function toRun(row: Row): Run {
-  return {
-    evalRunId: text(row, 'eval_run_id'),
-    submissionId: text(row, 'submission_id'),
-    agentHash: text(row, 'agent_hash'),
-    planBytes: bytes(row, 'plan'),
-    runTokenSha256: text(row, 'run_token_sha256'),
-    scoreNonce: text(row, 'score_nonce'),
-    expiresAtMs: Number(row.expires_at_ms),
-    state: state(row.state ?? null),
-    reasonCode: codeOrNull(row),
-    scoreF64be: textOrNull(row, 'score_f64be'),
-    startedAtMs: row.started_at_ms === null ? null : Number(row.started_at_ms),
-  };
-}
+import { AWAITING, nextState, type RunEvent, type RunState } from './machine.ts';
+import { toHistory, toReceipt, toRun } from './rows.ts';
+import { SCHEMA, SCHEMA_VERSION } from './schema.ts';
+import {
+  attemptRun,
+  closeAttempt,
+  insertAttempt,
+  insertGrant,
+  insertStart,
+  interruptAttempts,
+  selectAttempts,
+  selectGrants,
+  selectStart,
+  verifyStartable,
+} from './sqlite-grants.ts';
 
 const SELECT_RUN = 'SELECT runs.*, scores.score_f64be FROM runs LEFT JOIN scores USING (eval_run_id)';
 
@@ -50,7 +31,17 @@ export class SqliteLedger implements Ledger {
     this.#db = new DatabaseSync(path);
     this.#db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;');
     this.#db.exec('PRAGMA busy_timeout = 5000;');
-    this.#db.exec(SCHEMA);
+    this.#transaction(() => {
+      const version = Number(this.#db.prepare('PRAGMA user_version').get()?.user_version);
+      if (version !== 0 && version !== SCHEMA_VERSION) {
+        throw new EvaluatorError(
+          'ledger_unreadable',
+          `ledger: tables of version ${version}, this program reads ${SCHEMA_VERSION}`,
+        );
+      }
+      this.#db.exec(SCHEMA);
+      this.#db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+    });
   }
 
   #transaction<T>(work: () => T): T {
@@ -71,29 +62,31 @@ export class SqliteLedger implements Ledger {
     throw new EvaluatorError('run_unknown', 'ledger: no such run');
   }
 
-  #note(evalRunId: string, from: RunState | null, to: RunState, reason: Code | null, nowMs: number): void {
+  #note(evalRunId: string, entry: HistoryEntry): void {
     this.#db
       .prepare(
-        'INSERT INTO history (eval_run_id, from_state, to_state, reason_code, at_ms) VALUES (?, ?, ?, ?, ?)',
+        `INSERT INTO history (eval_run_id, from_state, to_state, reason_code, note, at_ms)
+         VALUES (?, ?, ?, ?, ?, ?)`,
       )
-      .run(evalRunId, from, to, reason, nowMs);
+      .run(evalRunId, entry.from, entry.to, entry.reasonCode, entry.note, entry.atMs);
   }
 
   /** The only place where a state changes. */
-  #move(run: Run, event: RunEvent, reason: Code | null, nowMs: number): void {
+  #move(run: Run, event: RunEvent, reasonCode: Code | null, atMs: number, note: string | null = null): void {
     const to = nextState(run.state, event);
     this.#db
       .prepare('UPDATE runs SET state = ?, reason_code = ? WHERE eval_run_id = ?')
-      .run(to, reason, run.evalRunId);
-    this.#note(run.evalRunId, run.state, to, reason, nowMs);
+      .run(to, reasonCode, run.evalRunId);
+    this.#note(run.evalRunId, { from: run.state, to, reasonCode, note, atMs });
   }
 
   prepare(run: NewRun, nowMs: number): void {
     this.#transaction(() => {
+      if (run.keyNonce !== null) verifyNoStandingRun(this.#sealedRunsOf(run.agentHash));
       this.#db
         .prepare(
           `INSERT INTO runs (eval_run_id, submission_id, agent_hash, plan, run_token_sha256, score_nonce,
-             expires_at_ms, state) VALUES (?, ?, ?, ?, ?, ?, ?, 'prepared')`,
+             key_nonce, expires_at_ms, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'prepared')`,
         )
         .run(
           run.evalRunId,
@@ -102,10 +95,19 @@ export class SqliteLedger implements Ledger {
           run.planBytes,
           run.runTokenSha256,
           run.scoreNonce,
+          run.keyNonce,
           run.expiresAtMs,
         );
-      this.#note(run.evalRunId, null, 'prepared', null, nowMs);
+      const entry = { from: null, to: 'prepared', reasonCode: null, note: null, atMs: nowMs } as const;
+      this.#note(run.evalRunId, entry);
     });
+  }
+
+  #sealedRunsOf(agentHash: string) {
+    const rows = this.#db
+      .prepare(`${SELECT_RUN} WHERE agent_hash = ? AND key_nonce IS NOT NULL`)
+      .all(agentHash);
+    return rows.map(toRun).map((run) => ({ ...run, started: this.started(run.evalRunId) !== null }));
   }
 
   run(evalRunId: string): Run | null {
@@ -123,13 +125,7 @@ export class SqliteLedger implements Ledger {
 
   receipt(evalRunId: string): StoredReceipt | null {
     const row = this.#db.prepare('SELECT * FROM receipts WHERE eval_run_id = ?').get(evalRunId);
-    if (!row) return null;
-    return {
-      evalRunId,
-      resultSha256: text(row, 'result_sha256'),
-      receivedAtMs: Number(row.received_at_ms),
-      resultBytes: bytes(row, 'result'),
-    };
+    return row ? toReceipt(row) : null;
   }
 
   receive(evalRunId: string, resultBytes: Buffer, nowMs: number): StoredReceipt {
@@ -150,13 +146,56 @@ export class SqliteLedger implements Ledger {
     });
   }
 
-  markStarted(evalRunId: string, nowMs: number): void {
-    this.#transaction(() => {
-      this.#known(evalRunId);
-      this.#db
-        .prepare('UPDATE runs SET started_at_ms = ? WHERE eval_run_id = ? AND started_at_ms IS NULL')
-        .run(nowMs, evalRunId);
+  beginAttempt(evalRunId: string, asked: NewAttempt, maxGrants: number, nowMs: number): Attempt {
+    return this.#transaction(() => insertAttempt(this.#db, this.#known(evalRunId), asked, maxGrants, nowMs));
+  }
+
+  endAttempt(attemptId: number, outcome: 'denied' | 'refused' | 'outage', reason: Code): void {
+    this.#transaction(() => closeAttempt(this.#db, attemptId, outcome, reason));
+  }
+
+  interruptAttempts(): void {
+    this.#transaction(() => interruptAttempts(this.#db));
+  }
+
+  grant(attemptId: number, facts: GrantFacts, maxGrants: number, nowMs: number): Grant {
+    return this.#transaction(() => {
+      const run = this.#known(attemptRun(this.#db, attemptId));
+      insertGrant(this.#db, run, attemptId, facts, maxGrants, nowMs);
+      this.#move(run, 'grant', null, nowMs);
+      const granted = this.grants(run.evalRunId).at(-1);
+      if (!granted) throw new EvaluatorError('ledger_unreadable', 'ledger: a grant was not written');
+      return granted;
     });
+  }
+
+  attempts(evalRunId: string): Attempt[] {
+    return selectAttempts(this.#db, evalRunId);
+  }
+
+  grants(evalRunId: string): Grant[] {
+    return selectGrants(this.#db, evalRunId);
+  }
+
+  start(evalRunId: string, grantId: string, spkiDigest: string, nowMs: number): StoredStart {
+    return this.#transaction(() => {
+      const run = this.#known(evalRunId);
+      verifyStartable(this.grants(evalRunId), grantId, spkiDigest);
+      const stored = this.started(evalRunId);
+      if (stored) return stored;
+      if (nowMs >= run.expiresAtMs) throw new EvaluatorError('run_expired', 'run: its plan has expired');
+      if (run.state !== 'granted') {
+        throw new EvaluatorError('run_closed', `run: it is closed (${run.state})`);
+      }
+      this.#move(run, 'start', null, nowMs);
+      const start = { evalRunId, grantId, receivedAtMs: nowMs };
+      insertStart(this.#db, start);
+      return start;
+    });
+  }
+
+  started(evalRunId: string): StoredStart | null {
+    return selectStart(this.#db, evalRunId);
   }
 
   accept(evalRunId: string, scoreF64be: string, nowMs: number): void {
@@ -190,9 +229,9 @@ export class SqliteLedger implements Ledger {
 
   closeOverdue(nowMs: number, parkedForMs: number): void {
     this.#transaction(() => {
-      for (const run of this.runsIn(['prepared'])) {
+      for (const run of this.runsIn(AWAITING)) {
         if (nowMs < run.expiresAtMs) continue;
-        this.#move(run, run.startedAtMs === null ? 'expire' : 'abandon', 'run_expired', nowMs);
+        this.#move(run, run.state === 'started' ? 'abandon' : 'expire', 'run_expired', nowMs);
       }
       for (const run of this.runsIn(['parked'])) {
         const receivedAtMs = this.receipt(run.evalRunId)?.receivedAtMs ?? 0;
@@ -201,14 +240,16 @@ export class SqliteLedger implements Ledger {
     });
   }
 
+  reopen(evalRunId: string, reason: string, nowMs: number): void {
+    if (!/^[\x20-\x7e]{1,500}$/.test(reason) || reason.trim() === '') {
+      throw new EvaluatorError('reopen_reason_invalid', 'reopen: say why, in 1 to 500 printable characters');
+    }
+    this.#transaction(() => this.#move(this.#known(evalRunId), 'reopen', null, nowMs, reason));
+  }
+
   history(evalRunId: string): HistoryEntry[] {
     const rows = this.#db.prepare('SELECT * FROM history WHERE eval_run_id = ? ORDER BY seq').all(evalRunId);
-    return rows.map((row) => ({
-      from: row.from_state === null ? null : state(row.from_state ?? null),
-      to: state(row.to_state ?? null),
-      reasonCode: codeOrNull(row),
-      atMs: Number(row.at_ms),
-    }));
+    return rows.map(toHistory);
   }
 
   close(): void {

@@ -44,6 +44,7 @@ export interface EvidenceInput extends TrustPolicy {
 
 /** What a quote and its log say once the whole list has passed. */
 export interface VerifiedEvidence {
+  quote: TdxQuote;
   measurement: Measurement;
   keyProvider: KeyProvider;
   claims: RuntimeClaims;
@@ -132,7 +133,7 @@ export async function checkEvidence(
   await check('report_data', 'report_data_mismatch', () =>
     verifyReportData(quote.reportData, input.reportData),
   );
-  return { measurement, keyProvider, claims, tcb };
+  return { quote, measurement, keyProvider, claims, tcb };
 }
 
 /** The verification list alone: one report per check, in order. Verified only when all are ok. */

@@ -31,6 +31,7 @@ export const RESULT_CHECKS = [
 ] as const;
 /** Not part of the list: what a RESULT alone cannot show. */
 export const BEHAVIOURAL_CHECK = 'behavioural_score';
+export const GRANT_CHECK = 'grant';
 
 export interface ResultInput extends TrustPolicy {
   /** The exact bytes. */
@@ -44,6 +45,8 @@ export interface ResultVerdict {
   /** True only when every check of the list passed. */
   verified: boolean;
   checks: CheckReport[];
+  /** What the quote and its log show; null unless verified. */
+  evidence: VerifiedEvidence | null;
 }
 
 function requireEqual(code: Code, what: string, found: unknown, expected: unknown): void {
@@ -96,6 +99,13 @@ function verifyAttestedMeasurement(result: Result, plan: EvalPlan, evidence: Ver
   requireEqual(code, 'plan: eval_app.key_provider', plan.eval_app.key_provider, evidence.keyProvider);
 }
 
+/** What `grant` reports: whom the keys were given to is known to the challenge's ledger alone. */
+function grantReport(plan: EvalPlan): CheckReport[] {
+  if (plan.key_release === null) return [];
+  const detail = 'checked by the challenge alone, which gave it';
+  return [{ name: GRANT_CHECK, status: 'not_checked', code: null, detail }];
+}
+
 /** What `behavioural_score` reports: only a holder of the labels can compute it. */
 function behaviouralReport(plan: EvalPlan, pinned: PinnedMechanism): CheckReport[] {
   if (trackRules(pinned.mechanism, plan.track).metric !== 'clamped_mcc') return [];
@@ -110,6 +120,7 @@ function behaviouralReport(plan: EvalPlan, pinned: PinnedMechanism): CheckReport
  */
 export async function verifyResult(input: ResultInput): Promise<ResultVerdict> {
   let extra: CheckReport[] = [];
+  let evidence: VerifiedEvidence | null = null;
   const checks = await runChecklist(RESULT_CHECKS, async (check) => {
     const body = await check('result_canonical', 'json_malformed', () =>
       decodeCanonical(input.resultBytes, MAX_RESULT_BYTES),
@@ -144,14 +155,14 @@ export async function verifyResult(input: ResultInput): Promise<ResultVerdict> {
     );
     const reportData = expectedReportData(result, plan);
     const { attestation } = proof;
-    const evidence = await checkEvidence(check, {
+    const found = await checkEvidence(check, {
       ...input,
       quoteBytes: Buffer.from(attestation.tdx_quote, 'hex'),
       eventLog: attestation.event_log,
       reportData,
     });
     await check('attested_measurement', 'attested_measurement_mismatch', () =>
-      verifyAttestedMeasurement(result, plan, evidence),
+      verifyAttestedMeasurement(result, plan, found),
     );
     await check('attested_report_data', 'attested_report_data_mismatch', () =>
       requireEqual(
@@ -169,7 +180,9 @@ export async function verifyResult(input: ResultInput): Promise<ResultVerdict> {
         plan.eval_app.vm_shape,
       ),
     );
-    extra = behaviouralReport(plan, pinned);
+    extra = [...grantReport(plan), ...behaviouralReport(plan, pinned)];
+    evidence = found;
   });
-  return { verified: checks.every((report) => report.status === 'ok'), checks: [...checks, ...extra] };
+  const verified = checks.every((report) => report.status === 'ok');
+  return { verified, checks: [...checks, ...extra], evidence: verified ? evidence : null };
 }

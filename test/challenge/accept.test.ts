@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { type CollateralSource, PARKED_FOR_MS } from '../../challenge/accept.ts';
+import type { CollateralSource } from '../../challenge/accept.ts';
+import { PARKED_FOR_MS } from '../../challenge/ledger/parking.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { type TestChallenge, testChallenge } from '../support/challenge-in-process.ts';
 import { withTcbInfo } from '../support/evidence.ts';

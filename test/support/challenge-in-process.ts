@@ -1,6 +1,7 @@
 import type { AcceptancePolicy } from '../../challenge/accept.ts';
 import { type Challenge, startChallenge } from '../../challenge/challenge.ts';
 import { SqliteLedger } from '../../challenge/ledger/sqlite.ts';
+import { NO_REVIEWS } from '../../challenge/reviews.ts';
 import { issueServerIdentity, type ServerIdentity } from '../../challenge/tls.ts';
 import { encodeResult } from '../../guest/wire/result.ts';
 import type { Platform } from '../../simulator/platform.ts';
@@ -50,6 +51,7 @@ export async function testChallenge(
       planBytes: signed.planBytes,
       runTokenSha256: plan.run_token_sha256,
       scoreNonce: plan.score_nonce,
+      keyNonce: plan.key_release?.nonce ?? null,
       expiresAtMs: plan.expires_at_ms,
     },
     NOW_MS,
@@ -65,9 +67,11 @@ export async function testChallenge(
       rootDer: platform.rootDer,
       acceptedTcb: new Set(['UpToDate']),
       collateral: async () => platform.collateral,
+      reviews: NO_REVIEWS,
       ...policy,
     },
     artifact: () => Buffer.from('the agent'),
+    keyRelease: null,
     identity: await identity,
     host: '127.0.0.1',
     port: 0,

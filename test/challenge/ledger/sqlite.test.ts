@@ -19,6 +19,7 @@ function newRun(overrides: Partial<NewRun> = {}): NewRun {
     planBytes: Buffer.from('{"plan":1}'),
     runTokenSha256: sha256Hex('token'),
     scoreNonce: 'nonce-1',
+    keyNonce: null,
     expiresAtMs: 1000,
     ...overrides,
   };
@@ -38,7 +39,6 @@ describe('the embedded ledger', () => {
       state: 'received',
       reasonCode: null,
       scoreF64be: null,
-      startedAtMs: null,
     });
     expect(second.receipt('run-1')).toEqual(receipt);
     expect(second.history('run-1').map(({ from, to, atMs }) => [from, to, atMs])).toEqual([
@@ -111,16 +111,12 @@ describe('the embedded ledger', () => {
     ledger.close();
   });
 
-  it('closes what waited too long, and tells a run that had started from one that had not', () => {
-    const ledger = new SqliteLedger(':memory:');
-    ledger.prepare(newRun(), 1);
-    ledger.prepare(newRun({ evalRunId: 'run-2', scoreNonce: 'nonce-2' }), 1);
-    ledger.markStarted('run-2', 5);
-    ledger.closeOverdue(999, 10);
-    expect(ledger.runsIn(['prepared'])).toHaveLength(2);
-    ledger.closeOverdue(1000, 10);
-    expect(ledger.run('run-1')).toMatchObject({ state: 'expired', reasonCode: 'run_expired' });
-    expect(ledger.run('run-2')).toMatchObject({ state: 'no_result', startedAtMs: 5 });
-    expect(codeOf(() => ledger.receive('run-2', RESULT, 1001))).toBe('ledger_transition_refused');
+  it('refuses tables of another version', () => {
+    const path = file();
+    new SqliteLedger(path).close();
+    const raw = new DatabaseSync(path);
+    raw.exec('PRAGMA user_version = 1');
+    raw.close();
+    expect(codeOf(() => new SqliteLedger(path))).toBe('ledger_unreadable');
   });
 });
