@@ -45,3 +45,9 @@ export function spreadOption(argv: readonly string[], option: string): string[] 
     return repeated ? [option, argument] : [argument];
   });
 }
+
+/** Prints a verb's help; its exit code. */
+export function printHelp(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}

@@ -3,10 +3,22 @@ import { bakeTasks } from '../tasks/bake.ts';
 import { readGoldenKey } from '../tasks/golden-key.ts';
 import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { buildToolchain } from '../toolchain/build.ts';
-import { nameList, parseOptions, required, spreadOption } from './arguments.ts';
+import { nameList, parseOptions, printHelp, required, spreadOption } from './arguments.ts';
 
 const USAGE =
   'evaluator bake --from DIR... --out DIR [--only a,b] [--live NAME,...] [--seal KEYFILE] [--engine SOCKET] [--json]';
+const HELP = `usage: ${USAGE}
+
+Makes a task cache: public files, tests, the verifier's tools and a manifest that pins every byte and image.
+
+  --from DIR       a folder of plain Terminal-Bench 2.x tasks; may be repeated
+  --out DIR        where the cache goes: absent or empty, written whole or not at all
+  --only a,b       these tasks only
+  --live NAME,...  tasks whose services must go on while their tests run
+  --seal KEYFILE   tests as ciphertext only, under the golden key of \`evaluator keygen\`
+  --engine SOCKET  the container engine (default ${DEFAULT_ENGINE_SOCKET})
+  --json           one JSON object on stdout
+`;
 
 /**
  * `evaluator bake`: plain tasks into a cache; `--seal` hides their tests under the golden key.
@@ -24,9 +36,11 @@ export async function bake(argv: readonly string[]): Promise<number> {
       seal: { type: 'string' },
       engine: { type: 'string', default: DEFAULT_ENGINE_SOCKET },
       json: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
     },
     USAGE,
   );
+  if (values.help) return printHelp(HELP);
   const out = required(values.out, 'out', USAGE);
   const { manifest, cacheDigest } = await bakeTasks({
     from: required(values.from, 'from', USAGE),

@@ -1,9 +1,18 @@
 import { EvaluatorError } from '../../guest/errors.ts';
 import { makeBases } from '../tasks/base.ts';
 import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
-import { parseOptions, required } from './arguments.ts';
+import { parseOptions, printHelp, required } from './arguments.ts';
 
 const USAGE = 'evaluator base --for tasks [--engine SOCKET] [--json]';
+const HELP = `usage: ${USAGE}
+
+Makes stand-ins for the base images that tasks are built on, from Debian packages (mmdebstrap, as root),
+under the names that tasks use. What the engine already has is left alone.
+
+  --for tasks      which bases
+  --engine SOCKET  the container engine (default ${DEFAULT_ENGINE_SOCKET})
+  --json           one JSON object on stdout
+`;
 
 /**
  * `evaluator base`: stand-in base images, where no registry answers.
@@ -17,9 +26,11 @@ export async function base(argv: readonly string[]): Promise<number> {
       for: { type: 'string' },
       engine: { type: 'string', default: DEFAULT_ENGINE_SOCKET },
       json: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
     },
     USAGE,
   );
+  if (values.help) return printHelp(HELP);
   if (required(values.for, 'for', USAGE) !== 'tasks')
     throw new EvaluatorError('usage', `--for: only "tasks" is known\nusage: ${USAGE}`);
   const bases = await makeBases({
