@@ -8,6 +8,7 @@ import * as files from './docker-files.ts';
 import { listOwned } from './docker-owned.ts';
 import { container, imagePath, segment } from './docker-paths.ts';
 import { pullImage } from './docker-pull.ts';
+import { engineWords } from './engine-error.ts';
 import type { Engine } from './port.ts';
 
 type Options = Pick<Request, 'query' | 'body' | 'upload'>;
@@ -67,7 +68,11 @@ export function connectDocker(socketPath: string): Engine {
     },
 
     async remove(id) {
-      await orNull(ask('remove', id, 'DELETE', container(id), { query: { force: 'true', v: 'true' } }));
+      try {
+        await orNull(ask('remove', id, 'DELETE', container(id), { query: { force: 'true', v: 'true' } }));
+      } catch (error) {
+        if (!isLeaving(error)) throw error;
+      }
     },
 
     async waitExit(id, timeoutMs) {
@@ -144,6 +149,11 @@ export function connectDocker(socketPath: string): Engine {
 
     listOwned: (label) => listOwned(dial, label),
   };
+}
+
+/** Two sweeps may meet at one container: the other's removal is as good as ours. */
+function isLeaving(error: unknown): boolean {
+  return isEvaluatorError(error, 'engine_conflict') && engineWords(error).includes('already in progress');
 }
 
 async function orNull(answer: Promise<unknown>): Promise<unknown> {

@@ -111,7 +111,7 @@ export interface Engine {
   inspect(id: string): Promise<ContainerState>;
   start(id: string): Promise<void>;
   kill(id: string): Promise<void>;
-  /** Forced, with anonymous volumes; an absent container is fine. */
+  /** Forced, with anonymous volumes; an absent container is fine, and one that is being removed. */
   remove(id: string): Promise<void>;
   /** Resolves with the exit code when the container's main process has ended. */
   waitExit(id: string, timeoutMs: number): Promise<number>;

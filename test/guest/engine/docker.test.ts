@@ -175,6 +175,21 @@ describe('connectDocker', () => {
     });
   });
 
+  it.each([
+    [404, 'No such container: c'],
+    [409, 'removal of container c is already in progress'],
+  ])('takes %i for removed: %s', async (status, message) => {
+    const engine = await engineThat((socket) =>
+      socket.write(httpAnswer(status, JSON.stringify({ message }))),
+    );
+    await engine.remove('c');
+  });
+
+  it('does not take any other conflict for removed', async () => {
+    const engine = await engineThat((socket) => socket.write(httpAnswer(409, '{"message":"stop it first"}')));
+    await expect(engine.remove('c')).rejects.toMatchObject({ code: 'engine_conflict' });
+  });
+
   it('does not read a head without end', async () => {
     const engine = await engineThat((socket) => socket.write(Buffer.alloc(100_000, 'x')));
     await expect(engine.startExec('e')).rejects.toMatchObject({ code: 'engine_unreachable' });
