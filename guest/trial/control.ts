@@ -2,6 +2,9 @@ import { EvaluatorError } from '../errors.ts';
 import { createSandbox, SHELL, startHolder } from './sandbox.ts';
 import type { TrialContext, TrialTask } from './session.ts';
 
+/** Many times what a control takes: an engine that needs longer hangs. */
+const CONTROL_WITHIN_MS = 30_000;
+
 async function runControl(context: TrialContext, task: TrialTask): Promise<void> {
   const created = await createSandbox(context, { ...task, network: 'none' }, 'control', 'control');
   try {
@@ -29,7 +32,13 @@ async function runControl(context: TrialContext, task: TrialTask): Promise<void>
  */
 export async function verifyEngine(context: TrialContext, task: TrialTask): Promise<void> {
   try {
-    await runControl(context, task);
+    const late = context.clock.sleep(CONTROL_WITHIN_MS).then(() => {
+      throw new Error(`no end within ${CONTROL_WITHIN_MS} ms`);
+    });
+    const control = runControl(context, task);
+    // The loser of the race may still fail; that must not become an unhandled rejection.
+    for (const one of [late, control]) one.catch(() => undefined);
+    await Promise.race([control, late]);
   } catch (cause) {
     throw new EvaluatorError(
       'engine_broken',
