@@ -31,11 +31,24 @@ describe.concurrent('an agent that attacks the holder', () => {
   });
 
   it('has no process left for it to sleep with, and is judged by its tests', async () => {
-    const script = `${RIGHT}
-      (while :; do sleep 1000 & done) 2>/dev/null &
-      mkfifo /tmp/never; exec 3<>/tmp/never
-      for i in 1 2 3 4 5 6 7 8; do read -t 0.2 -u 3; ${KILL_HOLDERS_SLEEP}; done
-      exit 0`;
+    // Its sleep is killed while others wait for every process that becomes free.
+    const script = `${RIGHT}; exec python3 - <<'EOF'
+import os, signal, time
+end = time.monotonic() + 3
+def bomb():
+    while time.monotonic() < end:
+        try:
+            if os.fork() == 0: time.sleep(1000)
+        except OSError: pass
+    os._exit(0)
+for _ in range(4):
+    if os.fork() == 0: bomb()
+while time.monotonic() < end:
+    for name in os.listdir('/proc'):
+        try:
+            if name.isdigit() and name != '1' and open('/proc/%s/comm' % name).read() == 'busybox\\n': os.kill(int(name), 9)
+        except OSError: pass
+EOF`;
     expect(await judgeBeside(trial, { script, pids: 48 })).toEqual({
       rep: 'reward 1',
       neighbour: 'reward 1',
@@ -178,7 +191,7 @@ describe.concurrent('an agent that plants', () => {
     ],
     [
       'the start of a second life, a thousand times',
-      `mkdir -p d/tests; echo "exit 100" > d/env; printf '#!/bin/bash\\n${REWARD}\\n' > d/tests/test.sh
+      `mkdir -p d/tests; echo '${REWARD}; exit 100' > d/env; printf '#!/bin/bash\\n${REWARD}\\n' > d/tests/test.sh
        chmod 755 d/tests/test.sh; python3 -c "
 import os, shutil
 for n in range(1000): shutil.copytree('d', '/.evaluator-%032x' % n)"
@@ -191,6 +204,15 @@ for n in range(1000): shutil.copytree('d', '/.evaluator-%032x' % n)"
     ],
   ])('%s, with a wrong answer: reward 0', async (_, plant) => {
     expect(await judge(trial, { script: `${plant}; echo wrong > /app/answer` })).toBe('reward 0');
+  });
+
+  it('a reward in the other file, beside a right answer: its own is the one that counts', async () => {
+    const script = `${RIGHT}; mkdir -p /logs/verifier; echo '{"reward": 1}' > /logs/verifier/reward.json`;
+    expect(await judge(trial, { script })).toBe('reward 1');
+  });
+
+  it('a reward, and leaves no shell to write another: reward 0', async () => {
+    expect(await judge(trial, { script: `${REWARD}; rm -f /bin/bash /usr/bin/bash` })).toBe('reward 0');
   });
 
   it('a preloaded library and another home: the tests see neither', async () => {
