@@ -82,7 +82,7 @@ async function verifyVerifier(
     throw new EvaluatorError(
       unserved ? 'verifier_unserved' : 'verifier_broken',
       `task ${task.trial.taskId}: its tests do not run in a fresh container either (${attempt.end})${detail}; ` +
-        'check the task with `evaluator bake --check`',
+        'see docs/verifier-front.md for what tests may ask for',
     );
   } finally {
     await context.engine.remove(created.containerId);
