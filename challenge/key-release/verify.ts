@@ -1,4 +1,5 @@
 import type { TdxQuote } from '../../guest/attest/quote.ts';
+import type { Code } from '../../guest/errors.ts';
 import { type CheckReport, failedCheck, runChecklist } from '../verify/checklist.ts';
 import {
   checkEvidence,
@@ -26,8 +27,19 @@ export type KeyReleaseVerdict =
       signature: 'good' | 'not good';
     };
 
+/** Failures of `quote_chain` that are found only after every signature of the quote has been verified. */
+const FOUND_AFTER_SIGNATURES: ReadonlySet<string> = new Set<Code>([
+  'tcb_fmspc_mismatch',
+  'tcb_revoked',
+  'td_debug',
+  'td_attributes_invalid',
+]);
+
 const isGood = (checks: readonly CheckReport[]): boolean =>
-  checks.some(({ name, status }) => name === 'quote_chain' && status === 'ok');
+  checks.some(
+    ({ name, status, code }) =>
+      name === 'quote_chain' && (status === 'ok' || (code !== null && FOUND_AFTER_SIGNATURES.has(code))),
+  );
 
 /** Makes the whole list. Throws nothing about the evidence: a refusal is a verdict with its code. */
 export async function verifyKeyReleaseEvidence(input: KeyReleaseEvidence): Promise<KeyReleaseVerdict> {
