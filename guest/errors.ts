@@ -179,7 +179,7 @@ export const CODES = {
   // preflight
   engine_below_floor: 'input',
   image_missing: 'input',
-  image_unsupported: 'input',
+
   task_too_large: 'input',
   cache_digest_mismatch: 'input',
   toolchain_digest_mismatch: 'input',

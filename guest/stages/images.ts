@@ -1,25 +1,11 @@
 import pLimit from 'p-limit';
 import type { Engine, ImageInfo } from '../engine/port.ts';
 import { EvaluatorError } from '../errors.ts';
+import { TASK_IMAGE_EXPECTATION, verifyTaskImage } from '../tasks/image-rules.ts';
 import type { CachedTask } from '../tasks/types.ts';
-import { LABEL } from '../trial/labels.ts';
 import type { TrialTask } from '../trial/session.ts';
 
 const PULLS_AT_ONCE = 2;
-
-function unsupported(task: CachedTask, what: string): EvaluatorError {
-  return new EvaluatorError('image_unsupported', `task ${task.taskId}: image ${task.image} ${what}`);
-}
-
-/** @throws image_unsupported: VOLUME cannot be overridden, and a label of ours would meet the sweep (spec/08). */
-export function verifyImage(task: CachedTask, image: ImageInfo): void {
-  if (image.os !== 'linux' || image.architecture !== 'amd64') {
-    throw unsupported(task, `is for ${image.os}/${image.architecture}, not linux/amd64`);
-  }
-  if (image.volumes.length > 0) throw unsupported(task, `declares VOLUME ${image.volumes[0]}`);
-  const label = Object.values(LABEL).find((name) => Object.hasOwn(image.labels, name));
-  if (label) throw unsupported(task, `carries the label ${label}`);
-}
 
 async function present(engine: Engine, task: CachedTask): Promise<ImageInfo> {
   const found = await engine.image(task.image);
@@ -50,7 +36,7 @@ export async function resolveImages(
     tasks.map((task) =>
       limit(async () => {
         const image = await present(engine, task);
-        verifyImage(task, image);
+        verifyTaskImage(image, TASK_IMAGE_EXPECTATION, `task ${task.taskId}`);
         const { id, env } = image;
         return [
           task.taskId,

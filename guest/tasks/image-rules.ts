@@ -25,6 +25,9 @@ export interface ImageExpectation {
   maxBytes: number;
 }
 
+/** What production VMs run, and as much of its disk as an image may take. */
+export const TASK_IMAGE_EXPECTATION: ImageExpectation = { architecture: 'amd64', maxBytes: 32 * 1024 ** 3 };
+
 /**
  * Refuses an image that no trial may be created from (spec/03, 1; spec/08, Images): a VOLUME cannot be overridden
  * at create, and a label of ours would make the sweep take an image for one of its own.

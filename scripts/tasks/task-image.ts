@@ -1,7 +1,12 @@
 import { stripVTControlCharacters } from 'node:util';
 import { packTar } from '../../guest/engine/tar.ts';
 import { EvaluatorError, isEvaluatorError } from '../../guest/errors.ts';
-import { STAND_IN_LABEL, STAND_IN_VALUE, verifyTaskImage } from '../../guest/tasks/image-rules.ts';
+import {
+  STAND_IN_LABEL,
+  STAND_IN_VALUE,
+  TASK_IMAGE_EXPECTATION,
+  verifyTaskImage,
+} from '../../guest/tasks/image-rules.ts';
 import type { ImageBase } from '../../guest/tasks/manifest.ts';
 import type { ImageSource } from '../../guest/wire/score-record.ts';
 import { baseImages } from './dockerfile.ts';
@@ -9,7 +14,6 @@ import type { ImageStore } from './image-store.ts';
 import type { SourceTask } from './source.ts';
 
 /** A TDX guest is an x86-64 machine. */
-const EXPECTED = { architecture: 'amd64', maxBytes: 32 * 1024 ** 3 };
 const CONTEXT = 'environment/';
 const KEPT_OUTPUT = 8192;
 const KEPT_LINES = 6;
@@ -139,6 +143,6 @@ export async function resolveImage(
   const image = await store.inspect(resolved.image);
   if (image === null)
     throw new EvaluatorError('image_pull_failed', `${where}: the engine has lost ${resolved.image}`);
-  verifyTaskImage(image, EXPECTED, where);
+  verifyTaskImage(image, TASK_IMAGE_EXPECTATION, where);
   return resolved;
 }
