@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import type { TcpNetConnectOpts } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { parseEventLog } from '../../guest/attest/event-log.ts';
 import { encodeCanonical } from '../../guest/wire/canonical.ts';
@@ -78,6 +79,9 @@ export async function keyPair(
   return { key: issued.key, cert: issued.certificate_chain.join(''), spkiDigest: sha256Hex(spki) };
 }
 
+/** With `localAddress` a peer of its own on loopback. */
+export type SessionOptions = ConnectionOptions & Pick<TcpNetConnectOpts, 'localAddress'>;
+
 export interface Session {
   socket: TLSSocket;
   /** Hex. */
@@ -89,7 +93,7 @@ export async function openSession(
   url: string,
   ca: string,
   pair: Pick<KeyPair, 'key' | 'cert'> | null,
-  options: ConnectionOptions = {},
+  options: SessionOptions = {},
 ): Promise<Session> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), ca, ...pair, ...options });
@@ -204,7 +208,7 @@ export interface Guest {
 export async function askForKeys(
   guest: Guest,
   changes: Changes = {},
-  options: ConnectionOptions = {},
+  options: SessionOptions = {},
 ): Promise<Reply & { keys: ReleasedKeys | null }> {
   const { plan, pair, ca, token } = guest;
   const url = plan.key_release?.url ?? '';
