@@ -26,6 +26,7 @@ export {
   signReviewRecord,
   writeReview,
 } from './reviews.ts';
+export { loadKeys } from './secrets.ts';
 export { selectionSeed, selectTasks } from './select.ts';
 export { issueServerIdentity, type ServerIdentity } from './tls.ts';
 export type { CheckReport } from './verify/checklist.ts';

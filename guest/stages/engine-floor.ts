@@ -17,24 +17,20 @@ export function isAtLeast(version: string, floor: string): boolean {
 }
 
 /**
- * A ranked run needs an engine and a runc that answer the mechanism's CVEs; a local one only an API that
- * has what we call.
+ * The engine and its runc are at or above the mechanism's floors, which answer known CVEs.
  * @throws engine_below_floor.
  */
-export function verifyEngineFloor(
-  info: EngineInfo,
-  floors: Mechanism['floors'],
-  run: 'ranked' | 'local',
-): void {
-  const below = (what: string, have: string, want: string) =>
-    new EvaluatorError(
-      'engine_below_floor',
-      `engine: ${what} ${have} is below the floor ${want} of the mechanism; upgrade it`,
-    );
-  if (!isAtLeast(info.apiVersion, floors.local_api)) throw below('API', info.apiVersion, floors.local_api);
-  if (run === 'local') return;
-  if (!isAtLeast(info.version, floors.engine.version))
-    throw below('version', info.version, floors.engine.version);
-  if (!isAtLeast(info.runcVersion, floors.runc.version))
-    throw below('runc', info.runcVersion, floors.runc.version);
+export function verifyEngineFloor(info: EngineInfo, floors: Mechanism['floors']): void {
+  const versions = [
+    ['API', info.apiVersion, floors.api],
+    ['version', info.version, floors.engine.version],
+    ['runc', info.runcVersion, floors.runc.version],
+  ] as const;
+  const below = versions.find(([, have, floor]) => !isAtLeast(have, floor));
+  if (below === undefined) return;
+  const [what, have, floor] = below;
+  throw new EvaluatorError(
+    'engine_below_floor',
+    `engine: ${what} ${have} is below the floor ${floor} of the mechanism; upgrade it`,
+  );
 }

@@ -145,7 +145,7 @@ export async function preflight(host: Host): Promise<Order> {
   const cache = await openPlannedCache(plan, host.config.cacheDirectory);
   const { mechanism } = pinned;
   const info = await host.engine.info();
-  verifyEngineFloor(info, mechanism.floors, plan.ranked ? 'ranked' : 'local');
+  verifyEngineFloor(info, mechanism.floors);
   const agentPackage = await fetchAgent(plan, host.inputs.runToken);
   verifyAgentEnv(agentPackage, plan);
   const tasks = await orderedTasks(host, plan, cache, agentPackage, mechanism);

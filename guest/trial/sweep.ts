@@ -15,13 +15,16 @@ async function removeObject(engine: Engine, object: OwnedObject): Promise<void> 
 const isLeaving = (error: unknown) =>
   isEvaluatorError(error, 'engine_not_found') || isEvaluatorError(error, 'engine_conflict');
 
-/** Everything that can be removed is; the first failure is thrown at the end. */
+/**
+ * Everything that can be removed is; the first container that cannot be is thrown at the end. A volume or
+ * network whose last container is still leaving costs nothing and is left to the next sweep.
+ */
 async function removeAll(engine: Engine, objects: readonly OwnedObject[]): Promise<number> {
   const failures: unknown[] = [];
   for (const kind of ORDER) {
     for (const object of objects.filter((candidate) => candidate.kind === kind)) {
       await removeObject(engine, object).catch((error) => {
-        if (!isLeaving(error)) failures.push(error);
+        if (object.kind === 'container' && !isLeaving(error)) failures.push(error);
       });
     }
   }

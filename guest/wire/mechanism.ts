@@ -28,8 +28,8 @@ export type TrackRules = z.infer<typeof trackRulesSchema>;
 
 export const mechanismSchema = z.strictObject({
   schema_version: z.literal(1),
-  /** Floors of a ranked run, and of a local one. */
-  floors: z.strictObject({ engine: floorSchema, runc: floorSchema, local_api: version }),
+  /** What runs trials must be at least; a desk's mechanism may ask for less, and then says so by its digest. */
+  floors: z.strictObject({ api: version, engine: floorSchema, runc: floorSchema }),
   /** How often a failing call is retried before an agent's exec (spec/02). */
   max_start_retries: int.max(8),
   reserve: z.strictObject({

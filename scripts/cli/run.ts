@@ -8,11 +8,11 @@ import { parseResult } from '../../guest/wire/result.ts';
 import {
   type IssuedRun,
   type Local,
-  MECHANISM,
   makeWork,
   startChallengeProcess,
   startGuest,
   startMachine,
+  writeMechanism,
 } from '../run/evaluation.ts';
 import { loadAgent, loadCache, verifyEngineReady } from '../run/inputs.ts';
 import { HELP, type RunOptions, readOptions } from '../run/options.ts';
@@ -155,14 +155,15 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
   try {
     const agent = await loadAgent(options.agent);
-    await verifyEngineReady(options, MECHANISM);
+    const mechanism = writeMechanism(work);
+    await verifyEngineReady(options, mechanism);
     const { promise: failed, resolve: fail } = Promise.withResolvers<EvaluatorError>();
     const loaded = await loadCache(options, work, (message) =>
       say({ options, fail }, { event: 'progress', message }),
     );
     const onLog: Local['onLog'] = (name, line) =>
       say({ options, fail }, { event: 'log', process: name, line });
-    return await evaluate({ options, agent, loaded, work, running, fail, onLog }, failed);
+    return await evaluate({ options, agent, loaded, mechanism, work, running, fail, onLog }, failed);
   } finally {
     await end();
   }

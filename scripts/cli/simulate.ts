@@ -2,9 +2,11 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { startGuestAgent } from '../../simulator/agent-api.ts';
+import { pemChain } from '../../simulator/certificates.ts';
 import { FAULT_NAMES, parseFault } from '../../simulator/faults.ts';
 import { ROOT_CRL_PATH, startPcs } from '../../simulator/pcs.ts';
 import { createPlatform, type Platform } from '../../simulator/platform.ts';
+import { createKmsChain } from '../../simulator/tls-key.ts';
 import { parseOptions, required } from './arguments.ts';
 
 const USAGE = `evaluator simulate --socket PATH --app-compose FILE --seed HEX [--out DIR] [--fault NAME[=VALUE]]... [--pcs-port N]
@@ -33,10 +35,11 @@ function readAppCompose(path: string): Buffer {
 }
 
 /** What a challenge needs to judge this machine's quotes. */
-function writeTrust(dir: string, platform: Platform): void {
+async function writeTrust(dir: string, platform: Platform): Promise<void> {
   const { measurement, keyProvider, vmShape } = platform;
   const files = {
     'root.pem': platform.rootPem,
+    'kms-root.pem': pemChain((await createKmsChain(platform)).root),
     'collateral.json': `${JSON.stringify(platform.collateral)}\n`,
     'measurement.json': `${JSON.stringify({ measurement, key_provider: keyProvider, vm_shape: vmShape })}\n`,
   };
@@ -91,7 +94,7 @@ export async function simulate(argv: readonly string[]): Promise<number> {
     faults,
     ...(port === null ? {} : { rootCrlUrl: `http://127.0.0.1:${port}${ROOT_CRL_PATH}` }),
   });
-  if (values.out !== undefined) writeTrust(values.out, platform);
+  if (values.out !== undefined) await writeTrust(values.out, platform);
   const pcs = port === null ? null : await startPcs({ platform, port });
   try {
     const agent = await startGuestAgent({ socketPath, platform, faults });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadIssuer, planRootOf } from '../../challenge/index.ts';
+import { loadIssuer, loadKeys, planRootOf, signReviewRecord, writeReview } from '../../challenge/index.ts';
 import { renderAppCompose } from '../../compose/app-compose.ts';
 import type { AgentPackage } from '../../guest/agent/types.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
@@ -10,11 +10,12 @@ import type { KeyProvider, Measurement, VmShape } from '../../guest/wire/measure
 import type { EvalPlan } from '../../guest/wire/plan.ts';
 import { guestSourceDigest } from './guest-source.ts';
 import type { LoadedCache } from './inputs.ts';
+import { localMechanism } from './local-mechanism.ts';
 import type { RunOptions } from './options.ts';
 import { type Running, startProcess, startServer } from './process.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
-export const MECHANISM = join(ROOT, 'guest/mechanism.yaml');
+const SHIPPED_MECHANISM = join(ROOT, 'guest/mechanism.yaml');
 const PLAN_TTL_MS = 24 * 3_600_000;
 
 /** One local evaluation's parts, so that a signal can end them all. */
@@ -22,6 +23,8 @@ export interface Local {
   options: RunOptions;
   agent: AgentPackage;
   loaded: LoadedCache;
+  /** The mechanism's file. */
+  mechanism: string;
   /** Scratch folder: sockets, keys, the challenge's state. */
   work: string;
   running: Running[];
@@ -33,9 +36,17 @@ export interface Local {
 interface SimulatedMachine {
   socket: string;
   rootPem: string;
+  kmsRootPem: string;
   collateral: unknown;
   evalApp: EvalPlan['eval_app'];
   planRoot: { publicKey: string; challengeId: string };
+}
+
+/** Writes a desk's mechanism into the scratch folder. */
+export function writeMechanism(work: string): string {
+  const path = join(work, 'mechanism.yaml');
+  writeFileSync(path, localMechanism(readFileSync(SHIPPED_MECHANISM)));
+  return path;
 }
 
 /** The simulated TDX machine, booted with the compose that names this challenge's root key. */
@@ -78,6 +89,7 @@ export async function startMachine(local: Local): Promise<SimulatedMachine> {
   return {
     socket,
     rootPem: readFileSync(join(trust, 'root.pem'), 'utf8'),
+    kmsRootPem: readFileSync(join(trust, 'kms-root.pem'), 'utf8'),
     collateral: JSON.parse(readFileSync(join(trust, 'collateral.json'), 'utf8')),
     evalApp: {
       image_ref: imageRef,
@@ -109,6 +121,21 @@ function keep(local: Local, running: Running): void {
   );
 }
 
+/** A desk has no review guest: its challenge signs an allow of its own, which says so. Returns the folder. */
+async function admitLocally({ work, agent }: Local): Promise<string> {
+  const { reviewKey } = await loadKeys(join(work, 'challenge'));
+  const reviews = join(work, 'reviews');
+  const record = {
+    schema_version: 1,
+    agent_hash: agent.agentHash,
+    verdict: 'allow',
+    issued_at_ms: Date.now(),
+    report: Buffer.from('local run: this agent was not reviewed').toString('hex'),
+  } as const;
+  writeReview(reviews, signReviewRecord(record, reviewKey));
+  return reviews;
+}
+
 /** The challenge: issues the plan, copied into `out`, and serves it over TLS on loopback. */
 export async function startChallengeProcess(local: Local, machine: SimulatedMachine): Promise<IssuedRun> {
   const { options, agent, loaded } = local;
@@ -125,9 +152,9 @@ export async function startChallengeProcess(local: Local, machine: SimulatedMach
     key_release_port: 0,
     out_dir: issued,
     tdx_root_pem: machine.rootPem,
-    client_ca_pem: null,
-    golden_key_path: null,
-    reviews_dir: null,
+    client_ca_pem: loaded.goldenKey === null ? null : machine.kmsRootPem,
+    golden_key_path: loaded.goldenKey,
+    reviews_dir: options.weight === 'ranked' ? await admitLocally(local) : null,
     collateral: machine.collateral,
     allowlist: {
       schema_version: 1,
@@ -135,12 +162,12 @@ export async function startChallengeProcess(local: Local, machine: SimulatedMach
         { measurement, key_provider, vm_shape, os_version: 'simulated', image_ref, git_revision: 'local' },
       ],
     },
-    mechanism_path: MECHANISM,
+    mechanism_path: local.mechanism,
     agent_zip_path: zip,
     agent_env: agent.manifest.env.filter((name) => options.agentEnv.includes(name)),
     cache: {
       cache_digest: loaded.cache.cacheDigest,
-      cache_id: null,
+      cache_id: loaded.cache.cacheId,
       toolchain_digest: loaded.cache.toolchainDigest,
       tasks,
     },
@@ -163,7 +190,7 @@ export async function startChallengeProcess(local: Local, machine: SimulatedMach
   });
   keep(local, running);
   for (const name of PUBLIC_FILES) copyFileSync(join(issued, name), join(options.out, name));
-  copyFileSync(MECHANISM, join(options.out, 'mechanism.yaml'));
+  copyFileSync(local.mechanism, join(options.out, 'mechanism.yaml'));
   const runToken = readFileSync(join(issued, 'run-token'), 'ascii');
   return { planBytes: readFileSync(join(issued, 'plan.json')), runToken };
 }
@@ -192,7 +219,7 @@ export function startGuest(
       '--cache',
       loaded.cache.directory,
       '--mechanism',
-      MECHANISM,
+      local.mechanism,
       '--engine-socket',
       options.engineSocket,
       '--guest-agent-socket',

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAgentPackage } from '../../guest/agent/package.ts';
@@ -12,6 +13,7 @@ import type { PlanTask } from '../../guest/wire/plan.ts';
 import { builtinAgent, isBuiltinAgent } from '../agent/builtin.ts';
 import { zipDirectory } from '../agent/zip-directory.ts';
 import { bakeTasks } from '../tasks/bake.ts';
+import { readGoldenKey, writeGoldenKey } from '../tasks/golden-key.ts';
 import { engineAbsence } from '../tasks/image-store.ts';
 import { buildToolchain } from '../toolchain/build.ts';
 import type { RunOptions } from './options.ts';
@@ -49,39 +51,54 @@ export async function verifyEngineReady(options: RunOptions, mechanismFile: stri
     .catch((error) => {
       throw engineAbsence(options.engineSocket, error);
     });
-  const { mechanism } = parseMechanism(readFileSync(mechanismFile));
-  verifyEngineFloor(info, mechanism.floors, options.weight === 'ranked' ? 'ranked' : 'local');
+  verifyEngineFloor(info, parseMechanism(readFileSync(mechanismFile)).mechanism.floors);
 }
 
 export interface LoadedCache {
   cache: TaskCache;
   /** Plain tasks with solutions, where there are any. */
   solutions: string | null;
+  /** The file of the key that the cache is sealed under; null when its tests lie in plain. */
+  goldenKey: string | null;
   /** The chosen tasks, as a plan orders them. */
   planned: readonly PlanTask[];
 }
 
-/** The baked cache that was given, or a bake of the plain folder, made below `work`. */
+function verifyGoldenKeyGiven(cache: TaskCache, options: RunOptions): void {
+  if ((cache.cacheId === null) === (options.goldenKey === null)) return;
+  throw new EvaluatorError(
+    'usage',
+    cache.cacheId === null
+      ? `--golden-key: ${options.cache} is not sealed; leave the option out`
+      : `--cache ${options.cache} is sealed: name the key it was baked under with --golden-key`,
+  );
+}
+
+/** The baked cache that was given, or a sealed bake of the plain folder, made below `work`. */
 async function bakedCache(
   options: RunOptions,
   work: string,
   onProgress: (message: string) => void,
 ): Promise<Omit<LoadedCache, 'planned'>> {
   if (existsSync(join(options.cache, 'manifest.json'))) {
-    return { cache: await openCache(options.cache), solutions: options.solutions };
+    const cache = await openCache(options.cache);
+    verifyGoldenKeyGiven(cache, options);
+    return { cache, solutions: options.solutions, goldenKey: options.goldenKey };
   }
+  const goldenKey = options.goldenKey ?? join(work, 'golden.key');
+  if (options.goldenKey === null) await writeGoldenKey(goldenKey);
   const out = join(work, 'cache');
   await bakeTasks({
     from: [options.cache],
     out,
     only: options.tasks,
     live: [],
-    seal: null,
+    seal: { goldenKey: await readGoldenKey(goldenKey), random: randomBytes },
     engineSocket: options.engineSocket,
     toolchain: buildToolchain,
     onProgress,
   });
-  return { cache: await openCache(out), solutions: options.solutions ?? options.cache };
+  return { cache: await openCache(out), solutions: options.solutions ?? options.cache, goldenKey };
 }
 
 /**
@@ -93,7 +110,7 @@ export async function loadCache(
   work: string,
   onProgress: (message: string) => void,
 ): Promise<LoadedCache> {
-  const { cache, solutions } = await bakedCache(options, work, onProgress);
+  const { cache, solutions, goldenKey } = await bakedCache(options, work, onProgress);
   if (options.weight === 'ranked' && cache.cacheId === null) {
     throw new EvaluatorError(
       'cache_not_sealed',
@@ -106,7 +123,7 @@ export async function loadCache(
       '--agent oracle: a baked cache has no solutions; name the plain tasks with --solutions',
     );
   }
-  return { cache, solutions, planned: planTasks(cache, options) };
+  return { cache, solutions, goldenKey, planned: planTasks(cache, options) };
 }
 
 function planTask(task: CachedTask, weight: RunOptions['weight']): PlanTask {

@@ -8,7 +8,7 @@ import { nameList, parseOptions, required } from '../cli/arguments.ts';
 
 export const USAGE = `evaluator run --cache DIR --agent DIR|ZIP|oracle|nop [--tasks a,b] [--reps N] [--concurrency N]
               [--policy vote|mean] [--solutions DIR] [--agent-env NAME,...] [--engine SOCKET]
-              [--ranked] [--out DIR] [--json]`;
+              [--golden-key FILE] [--ranked] [--out DIR] [--json]`;
 
 export const HELP = `usage: ${USAGE}
 
@@ -23,6 +23,7 @@ Judges an agent on tasks: a simulated TDX machine, a challenge and the guest run
   --solutions DIR    plain tasks for the oracle, beside a baked cache
   --agent-env NAMES  variables of this environment that the agent may see, if it asks for them
   --engine SOCKET    the container engine (default /var/run/docker.sock)
+  --golden-key FILE  what a sealed cache was baked under; a folder of plain tasks is sealed under a new one
   --ranked           no network, no logs, a sealed cache; not for oracle and nop
   --out DIR          where plan, result, receipt and all that \`verify\` needs is left
                      (default out/<time>)
@@ -41,6 +42,7 @@ export interface RunOptions {
   solutions: string | null;
   agentEnv: readonly string[];
   engineSocket: string;
+  goldenKey: string | null;
   weight: 'ranked' | 'calibration';
   out: string;
   format: 'json' | 'table';
@@ -96,6 +98,7 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
       solutions: { type: 'string' },
       'agent-env': { type: 'string', multiple: true },
       engine: { type: 'string', default: '/var/run/docker.sock' },
+      'golden-key': { type: 'string' },
       ranked: { type: 'boolean', default: false },
       out: { type: 'string' },
       json: { type: 'boolean', default: false },
@@ -118,6 +121,7 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
     solutions: values.solutions === undefined ? null : existing(values.solutions, 'solutions'),
     agentEnv: nameList(values['agent-env']),
     engineSocket: values.engine,
+    goldenKey: values['golden-key'] === undefined ? null : existing(values['golden-key'], 'golden-key'),
     weight: values.ranked ? 'ranked' : 'calibration',
     out: outputFolder(values.out ?? `out/${time}`),
     format: values.json ? 'json' : 'table',
