@@ -3,6 +3,7 @@ import { type Challenge, startChallenge } from '../../challenge/challenge.ts';
 import { SqliteLedger } from '../../challenge/ledger/sqlite.ts';
 import { NO_REVIEWS } from '../../challenge/reviews.ts';
 import { issueServerIdentity, type ServerIdentity } from '../../challenge/tls.ts';
+import type { EvalPlan } from '../../guest/wire/plan.ts';
 import { encodeResult } from '../../guest/wire/result.ts';
 import type { Platform } from '../../simulator/platform.ts';
 import { call, type HttpReply } from './challenge-process.ts';
@@ -36,11 +37,12 @@ export interface TestChallenge extends Challenge, SignedPlan {
 export async function testChallenge(
   policy: Partial<AcceptancePolicy> = {},
   machine?: Platform,
+  overrides: Partial<EvalPlan> = {},
 ): Promise<TestChallenge> {
   identity ??= issueServerIdentity('127.0.0.1', Date.now());
   const { caPem } = await identity;
   const platform = machine ?? (await testPlatform());
-  const signed = signedPlan(platform);
+  const signed = signedPlan(platform, overrides);
   const { plan } = signed;
   const ledger = new SqliteLedger(':memory:');
   ledger.prepare(

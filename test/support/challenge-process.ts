@@ -77,8 +77,12 @@ export interface ChallengeProcess {
 }
 
 /** Starts `script` (challenge/main.ts or a stand-in for it) and waits until it serves. */
-export async function spawnChallenge(config: TestConfig, script = MAIN): Promise<ChallengeProcess> {
-  const child = spawn(process.execPath, [script], { stdio: ['pipe', 'pipe', 'pipe'] });
+export async function spawnChallenge(
+  config: TestConfig,
+  script = MAIN,
+  args: readonly string[] = [],
+): Promise<ChallengeProcess> {
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => {

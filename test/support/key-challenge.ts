@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { AcceptancePolicy } from '../../challenge/accept.ts';
 import {
   KEY_RELEASE_LIMITS,
@@ -11,6 +13,7 @@ import type { EvalPlan } from '../../guest/wire/plan.ts';
 import { pemChain } from '../../simulator/certificates.ts';
 import type { Platform } from '../../simulator/platform.ts';
 import { createKmsChain } from '../../simulator/tls-key.ts';
+import { type ChallengeProcess, challengeConfig } from './challenge-process.ts';
 import { type Guest, keyPair } from './key-client.ts';
 import { allowlistOf, RUN_TOKEN, signedPlan, testPlatform } from './valid-result.ts';
 
@@ -123,4 +126,25 @@ export async function keyChallenge(options: KeyChallengeOptions = {}): Promise<K
       ledger.close();
     },
   };
+}
+
+/** A configuration of `challenge/main.ts` with a sealed cache. */
+export async function sealedConfig(platform: Platform, overrides: Record<string, unknown> = {}) {
+  const config = challengeConfig(platform);
+  const keyPath = join(dirname(config.out_dir), 'golden.key');
+  writeFileSync(keyPath, `${GOLDEN_KEY.toString('hex')}\n`, { mode: 0o600 });
+  return {
+    ...config,
+    golden_key_path: keyPath,
+    client_ca_pem: pemChain((await createKmsChain(platform)).root),
+    cache: { ...config.cache, cache_id: CACHE_ID },
+    ...overrides,
+  };
+}
+
+/** An honest guest of a challenge that runs as a process. */
+export async function guestOf(challenge: ChallengeProcess, platform: Platform): Promise<Guest> {
+  const { plan, runToken } = challenge;
+  const pair = await keyPair(platform, plan);
+  return { platform, plan, pair, ca: plan.server_ca_pem, token: runToken };
 }

@@ -62,7 +62,7 @@ export async function keyPair(
       usage_ra_tls: true,
       usage_server_auth: false,
       usage_client_auth: true,
-      not_before: Math.ceil(plan.issued_at_ms / 1000),
+      not_before: Math.floor(plan.issued_at_ms / 1000),
       not_after: Math.floor(plan.expires_at_ms / 1000),
       ...options.args,
     },
