@@ -5,13 +5,19 @@ export interface ConnectionCaps {
   perAddress: number;
 }
 
+type Peer = Pick<Socket, 'remoteAddress' | 'remotePort'>;
+const nameOf = ({ remoteAddress, remotePort }: Peer): string => `${remoteAddress} ${remotePort}`;
+
 /**
- * Counts open connections, all and by address, so that one peer cannot take every place. Told of each before
- * its handshake: a refused one costs no more than its accept.
+ * Counts open connections, all and by address, so that no peer takes every place. Told of each before its
+ * handshake: a refused one costs no more than its accept. When all places are taken, the stranger that has
+ * waited longest makes room: guests are let in by their certificate, whatever a crowd without one does.
  */
 export class Connections {
   readonly #caps: ConnectionCaps;
   readonly #open = new Set<Socket>();
+  /** Of peers that have not shown a good certificate yet, oldest first. */
+  readonly #strangers = new Map<string, Socket>();
   readonly #byAddress = new Map<string, number>();
 
   constructor(caps: ConnectionCaps) {
@@ -21,23 +27,43 @@ export class Connections {
   /** Takes a place until the socket closes; without one left the socket is destroyed. */
   admit(socket: Socket): 'admitted' | 'refused' {
     const address = socket.remoteAddress ?? '';
-    const held = this.#byAddress.get(address) ?? 0;
-    if (this.#open.size >= this.#caps.total || held >= this.#caps.perAddress) {
+    if ((this.#byAddress.get(address) ?? 0) >= this.#caps.perAddress || !this.#makeRoom()) {
       socket.destroy();
       return 'refused';
     }
     this.#open.add(socket);
-    this.#byAddress.set(address, held + 1);
-    socket.once('close', () => {
-      this.#open.delete(socket);
-      const left = (this.#byAddress.get(address) ?? 1) - 1;
-      if (left === 0) this.#byAddress.delete(address);
-      else this.#byAddress.set(address, left);
-    });
+    this.#strangers.set(nameOf(socket), socket);
+    this.#byAddress.set(address, (this.#byAddress.get(address) ?? 0) + 1);
+    const name = nameOf(socket);
+    socket.once('close', () => this.#forget(socket, name, address));
     return 'admitted';
+  }
+
+  /** This peer has shown a good certificate: it keeps its place. */
+  trust(peer: Peer): void {
+    this.#strangers.delete(nameOf(peer));
   }
 
   destroyAll(): void {
     for (const socket of this.#open) socket.destroy();
+  }
+
+  #makeRoom(): boolean {
+    if (this.#open.size < this.#caps.total) return true;
+    const [oldest] = this.#strangers;
+    if (!oldest) return false;
+    const [name, socket] = oldest;
+    this.#forget(socket, name, socket.remoteAddress ?? '');
+    socket.destroy();
+    return true;
+  }
+
+  /** Once for each socket: when it makes room, or else when it closes. */
+  #forget(socket: Socket, name: string, address: string): void {
+    if (!this.#open.delete(socket)) return;
+    this.#strangers.delete(name);
+    const left = (this.#byAddress.get(address) ?? 1) - 1;
+    if (left === 0) this.#byAddress.delete(address);
+    else this.#byAddress.set(address, left);
   }
 }

@@ -100,14 +100,15 @@ export async function startKeyReleaseServer(options: KeyReleaseServerOptions): P
     },
     (request, response) => void answer(request, response),
   );
-  server.on('secureConnection', (socket) => {
-    deadlines.set(socket, socket.authorized ? limits.headersMs : limits.strangerHeadersMs);
-  });
   // A peer that breaks off in a handshake is its own affair.
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   const connections = new Connections({
     total: limits.connections,
     perAddress: limits.connectionsPerAddress,
+  });
+  server.on('secureConnection', (socket) => {
+    if (socket.authorized) connections.trust(socket);
+    deadlines.set(socket, socket.authorized ? limits.headersMs : limits.strangerHeadersMs);
   });
   const front = createTcpServer((socket) => {
     socket.on('error', () => socket.destroy());
