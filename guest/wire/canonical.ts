@@ -7,6 +7,9 @@ const MAX_DEPTH = 64;
 const ASCII = /^[\x20-\x7e]*$/;
 const PEM = /^-----BEGIN [\x20-\x7e\n]*$/;
 
+/** How a string of a document is written; refuses what the document cannot say. */
+type EncodeString = (text: string, where: string) => string;
+
 function encodeString(text: string, where: string): string {
   if (!ASCII.test(text) && !PEM.test(text)) {
     throw new EvaluatorError(
@@ -17,6 +20,12 @@ function encodeString(text: string, where: string): string {
   return JSON.stringify(text);
 }
 
+function encodeUnicode(text: string, where: string): string {
+  if (!text.isWellFormed())
+    throw new EvaluatorError('value_not_encodable', `${where}: a string with a lone surrogate`);
+  return JSON.stringify(text);
+}
+
 function encodeKey(key: string, where: string): string {
   if (!ASCII.test(key)) {
     throw new EvaluatorError('value_not_encodable', `${where}: a key with characters outside U+0020..U+007E`);
@@ -24,11 +33,11 @@ function encodeKey(key: string, where: string): string {
   return JSON.stringify(key);
 }
 
-function encodeValue(value: unknown, where: string, depth: number): string {
+function encodeValue(value: unknown, where: string, depth: number, encodeText: EncodeString): string {
   if (depth > MAX_DEPTH)
     throw new EvaluatorError('json_too_deep', `${where}: deeper than ${MAX_DEPTH} levels`);
   if (value === null || typeof value === 'boolean') return String(value);
-  if (typeof value === 'string') return encodeString(value, where);
+  if (typeof value === 'string') return encodeText(value, where);
   if (typeof value === 'number') {
     if (!Number.isSafeInteger(value) || Object.is(value, -0)) {
       throw new EvaluatorError(
@@ -40,7 +49,10 @@ function encodeValue(value: unknown, where: string, depth: number): string {
   }
   if (Array.isArray(value)) {
     // Array.from visits holes too, as undefined, which has no canonical form.
-    return `[${Array.from(value, (item, index) => encodeValue(item, `${where}[${index}]`, depth + 1)).join(',')}]`;
+    const items = Array.from(value, (item, index) =>
+      encodeValue(item, `${where}[${index}]`, depth + 1, encodeText),
+    );
+    return `[${items.join(',')}]`;
   }
   if (
     typeof value === 'object' &&
@@ -49,7 +61,10 @@ function encodeValue(value: unknown, where: string, depth: number): string {
     // All keys are ASCII, so UTF-16 order and code point order are the same.
     const members = Object.entries(value)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, item]) => `${encodeKey(key, where)}:${encodeValue(item, `${where}.${key}`, depth + 1)}`);
+      .map(
+        ([key, item]) =>
+          `${encodeKey(key, where)}:${encodeValue(item, `${where}.${key}`, depth + 1, encodeText)}`,
+      );
     return `{${members.join(',')}}`;
   }
   throw new EvaluatorError('value_not_encodable', `${where}: ${typeof value} has no canonical form`);
@@ -60,7 +75,16 @@ function encodeValue(value: unknown, where: string, depth: number): string {
  * @throws value_not_encodable on floats, -0, bytes, undefined, foreign characters; json_too_deep.
  */
 export function encodeCanonical(value: unknown): Buffer {
-  return Buffer.from(encodeValue(value, '$', 0), 'ascii');
+  return Buffer.from(encodeValue(value, '$', 0, encodeString), 'ascii');
+}
+
+/**
+ * The same form for a request to a foreign service that quotes foreign text: strings may be any Unicode, in
+ * UTF-8. No document of ours is encoded so.
+ * @throws value_not_encodable, json_too_deep.
+ */
+export function encodeCanonicalUnicode(value: unknown): Buffer {
+  return Buffer.from(encodeValue(value, '$', 0, encodeUnicode), 'utf8');
 }
 
 /**

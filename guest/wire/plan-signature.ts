@@ -47,40 +47,53 @@ export interface PlanRoot {
   challengeId: string;
 }
 
+/** A document of the challenge, as far as its signer is judged. */
+export interface SignedDocument {
+  /** What it is, for messages. */
+  name: string;
+  signer: Signer;
+  issuedAtMs: number;
+}
+
+/**
+ * The root's signature over a document's signer, and that the document was issued in the signer's window.
+ * @throws signer_signature_invalid, signer_outside_window.
+ */
+export function verifySigner({ name, signer, issuedAtMs }: SignedDocument, root: PlanRoot): void {
+  const { root_signature: rootSignature, ...statement } = signer;
+  const signed = signedBytes(SIGNER_CONTEXT, statement);
+  if (!verify(null, signed, ed25519Key(root.publicKey), Buffer.from(rootSignature, 'hex'))) {
+    throw new EvaluatorError(
+      'signer_signature_invalid',
+      `${name}: signer.root_signature is not the root key's`,
+    );
+  }
+  if (issuedAtMs < signer.not_before_ms || issuedAtMs > signer.not_after_ms) {
+    throw new EvaluatorError(
+      'signer_outside_window',
+      `${name}: issued outside its signer's not_before_ms..not_after_ms`,
+    );
+  }
+}
+
 /**
  * The plan was issued under the measured root: challenge ids, the root's signature over the signer, the
  * signer's over the plan, and the signer's window at the time of issue.
  * @throws plan_challenge_mismatch, signer_signature_invalid, signer_outside_window, plan_signature_invalid.
  */
 export function verifyPlanSignatures(plan: EvalPlan, root: PlanRoot): void {
-  const { root_signature: rootSignature, ...signer } = plan.signer;
-  if (plan.challenge_id !== root.challengeId || signer.challenge_id !== root.challengeId) {
+  if (plan.challenge_id !== root.challengeId || plan.signer.challenge_id !== root.challengeId) {
     throw new EvaluatorError(
       'plan_challenge_mismatch',
       `plan: challenge_id is "${plan.challenge_id}", this guest serves "${root.challengeId}"`,
     );
   }
-  if (
-    !verify(
-      null,
-      signedBytes(SIGNER_CONTEXT, signer),
-      ed25519Key(root.publicKey),
-      Buffer.from(rootSignature, 'hex'),
-    )
-  ) {
-    throw new EvaluatorError('signer_signature_invalid', "plan: signer.root_signature is not the root key's");
-  }
-  if (plan.issued_at_ms < signer.not_before_ms || plan.issued_at_ms > signer.not_after_ms) {
-    throw new EvaluatorError(
-      'signer_outside_window',
-      "plan: issued outside its signer's not_before_ms..not_after_ms",
-    );
-  }
+  verifySigner({ name: 'plan', signer: plan.signer, issuedAtMs: plan.issued_at_ms }, root);
   if (
     !verify(
       null,
       signedBytes(PLAN_CONTEXT, unsignedPlan(plan)),
-      ed25519Key(signer.public_key),
+      ed25519Key(plan.signer.public_key),
       Buffer.from(plan.plan_signature, 'hex'),
     )
   ) {
