@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { X509Certificate } from 'node:crypto';
 import { KeyUsageFlags, KeyUsagesExtension, X509Certificate as ParsedCertificate } from '@peculiar/x509';
 import { EvaluatorError } from '../../guest/errors.ts';
+import { Memo } from './memo.ts';
 
 const BLOCK = /-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+\n-----END CERTIFICATE-----\n/g;
 /** Names that Intel gives its certificates; the TCB-signing one differs from the others in nothing else. */
@@ -10,6 +11,10 @@ export const NAMES = {
   pckCa: ['Intel SGX PCK Platform CA', 'Intel SGX PCK Processor CA'],
   tcbSigning: ['Intel SGX TCB Signing'],
 } as const;
+
+/** Chains as they were parsed, and pairs of which one issued the other. */
+const CHAINS = new Memo<readonly X509Certificate[]>(128);
+const ISSUED = new Memo<object>(256);
 
 function encodeBlock(der: Buffer): string {
   const lines = der.toString('base64').match(/.{1,64}/g) ?? [];
@@ -21,7 +26,11 @@ function encodeBlock(der: Buffer): string {
  * the only one for its bytes, so that nobody can vary an accepted chain.
  * @throws certificate_malformed.
  */
-export function parseChain(pem: string, count: number, what: string): X509Certificate[] {
+export function parseChain(pem: string, count: number, what: string): readonly X509Certificate[] {
+  return CHAINS.get(`${count} ${pem}`, () => parseBlocks(pem, count, what));
+}
+
+function parseBlocks(pem: string, count: number, what: string): readonly X509Certificate[] {
   const blocks = pem.match(BLOCK) ?? [];
   if (blocks.length !== count || blocks.join('') !== pem) {
     throw new EvaluatorError(
@@ -60,6 +69,13 @@ function verifyValidity(certificate: X509Certificate, nowMs: number): void {
 }
 
 function verifyIssued(child: X509Certificate, parent: X509Certificate): void {
+  ISSUED.get(`${child.fingerprint256} ${parent.fingerprint256}`, () => {
+    verifyIssuedAnew(child, parent);
+    return child;
+  });
+}
+
+function verifyIssuedAnew(child: X509Certificate, parent: X509Certificate): void {
   if (!maySignCertificates(parent)) {
     throw new EvaluatorError(
       'certificate_not_ca',

@@ -7,6 +7,8 @@ import {
   X509Crl,
 } from '@peculiar/x509';
 import { EvaluatorError } from '../../guest/errors.ts';
+import { sha256Hex } from '../../guest/wire/digest.ts';
+import { Memo } from './memo.ts';
 
 function parseCrl(der: Buffer, what: string): X509Crl {
   try {
@@ -27,6 +29,30 @@ async function isIssuedBy(crl: X509Crl, issuer: ParsedCertificate): Promise<bool
   return crl.verify({ publicKey: issuer }).catch(() => false);
 }
 
+/** What a CRL says once it is known to be its issuer's. */
+interface ReadCrl {
+  thisUpdate: Date;
+  nextUpdateMs: number;
+  revoked: ReadonlySet<bigint>;
+}
+
+const CRLS = new Memo<ReadCrl>(64);
+
+async function readCrl(der: Buffer, issuer: X509Certificate, what: string): Promise<ReadCrl> {
+  const crl = parseCrl(der, what);
+  if (!(await isIssuedBy(crl, new ParsedCertificate(issuer.raw)))) {
+    throw new EvaluatorError(
+      'crl_foreign',
+      `${what}: not issued by ${issuer.subject.replaceAll('\n', ', ')}`,
+    );
+  }
+  return {
+    thisUpdate: crl.thisUpdate,
+    nextUpdateMs: crl.nextUpdate?.getTime() ?? Number.NaN,
+    revoked: new Set(crl.entries.map((entry) => serial(entry.serialNumber))),
+  };
+}
+
 const serial = (hex: string): bigint => BigInt(`0x${hex}`);
 
 /**
@@ -42,21 +68,14 @@ export async function verifyNotRevoked(
   nowMs: number,
   what: string,
 ): Promise<void> {
-  const crl = parseCrl(der, what);
-  if (!(await isIssuedBy(crl, new ParsedCertificate(issuer.raw)))) {
-    throw new EvaluatorError(
-      'crl_foreign',
-      `${what}: not issued by ${issuer.subject.replaceAll('\n', ', ')}`,
-    );
-  }
-  const nextUpdateMs = crl.nextUpdate?.getTime() ?? Number.NaN;
-  if (!(nowMs >= crl.thisUpdate.getTime())) {
-    throw new EvaluatorError('crl_not_yet_valid', `${what}: issued at ${crl.thisUpdate.toISOString()}`);
+  const key = `${sha256Hex(der)} ${issuer.fingerprint256}`;
+  const { thisUpdate, nextUpdateMs, revoked } = await CRLS.getAsync(key, () => readCrl(der, issuer, what));
+  if (!(nowMs >= thisUpdate.getTime())) {
+    throw new EvaluatorError('crl_not_yet_valid', `${what}: issued at ${thisUpdate.toISOString()}`);
   }
   if (!(nowMs <= nextUpdateMs)) {
     throw new EvaluatorError('crl_expired', `${what}: its next update is overdue`);
   }
-  const revoked = new Set(crl.entries.map((entry) => serial(entry.serialNumber)));
   for (const subject of subjects) {
     if (revoked.has(serial(subject.serialNumber))) {
       throw new EvaluatorError('certificate_revoked', `${what}: revokes certificate ${subject.serialNumber}`);

@@ -49,6 +49,8 @@ export interface KeyChallengeOptions {
   limits?: Partial<KeyReleaseLimits>;
   clientCaPem?: string;
   goldenKey?: Buffer;
+  /** A file; in memory by default. */
+  ledgerPath?: string;
 }
 
 /** Key release in this process: a ledger in memory, one prepared run of a sealed cache. */
@@ -56,7 +58,7 @@ export async function keyChallenge(options: KeyChallengeOptions = {}): Promise<K
   const platform = options.platform ?? (await livePlatform());
   identity ??= issueServerIdentity('127.0.0.1', Date.now());
   const { caPem } = await identity;
-  const ledger = new SqliteLedger(':memory:');
+  const ledger = new SqliteLedger(options.ledgerPath ?? ':memory:');
   const clock = { skewMs: 0 };
   const log: (string | null)[] = [];
   const cache = { goldenKey: options.goldenKey ?? GOLDEN_KEY, cacheId: CACHE_ID };
