@@ -9,17 +9,17 @@ import { RUN_STATES } from './machine.ts';
 
 export type Row = Record<string, SQLOutputValue>;
 
-const text = (row: Row, column: string): string => String(row[column]);
-const textOrNull = (row: Row, column: string) => (row[column] === null ? null : String(row[column]));
-const bytes = (row: Row, column: string): Buffer => Buffer.from(row[column] as Uint8Array);
+export const text = (row: Row, column: string): string => String(row[column]);
+export const textOrNull = (row: Row, column: string) => (row[column] === null ? null : String(row[column]));
+export const bytes = (row: Row, column: string): Buffer => Buffer.from(row[column] as Uint8Array);
 
-function codeOrNull(row: Row): Code | null {
+export function codeOrNull(row: Row): Code | null {
   const value = textOrNull(row, 'reason_code');
   if (value === null || Object.hasOwn(CODES, value)) return value as Code | null;
   throw new EvaluatorError('ledger_unreadable', `ledger: reason_code "${value}" is not one of ours`);
 }
 
-function oneOf<T extends string>(names: readonly T[], row: Row, column: string): T {
+export function oneOf<T extends string>(names: readonly T[], row: Row, column: string): T {
   const known = names.find((name) => name === row[column]);
   if (known !== undefined) return known;
   throw new EvaluatorError('ledger_unreadable', `ledger: ${column} "${row[column]}" is not one of ours`);

@@ -1,5 +1,5 @@
 /** Raised with every change of the tables; a database of another version is refused, not guessed at. */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /** The embedded database. Times are milliseconds since the epoch. */
 export const SCHEMA = `

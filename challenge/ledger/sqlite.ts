@@ -1,12 +1,12 @@
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { type Code, EvaluatorError } from '../../guest/errors.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
 import { verifyNoStandingRun } from './admission.ts';
+import { openDatabase, transaction } from './database.ts';
 import type { Attempt, Grant, GrantFacts, NewAttempt, StoredStart } from './grants.ts';
 import type { HistoryEntry, Ledger, NewRun, Run, StoredReceipt } from './ledger.ts';
 import { AWAITING, nextState, type RunEvent, type RunState } from './machine.ts';
 import { toHistory, toReceipt, toRun } from './rows.ts';
-import { SCHEMA, SCHEMA_VERSION } from './schema.ts';
 import {
   attemptRun,
   closeAttempt,
@@ -26,34 +26,13 @@ const SELECT_RUN = 'SELECT runs.*, scores.score_f64be FROM runs LEFT JOIN scores
 export class SqliteLedger implements Ledger {
   readonly #db: DatabaseSync;
 
-  /** @param path a file, or `:memory:`. */
+  /** @param path a file, or `:memory:`. @throws ledger_unreadable. */
   constructor(path: string) {
-    this.#db = new DatabaseSync(path);
-    this.#db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;');
-    this.#db.exec('PRAGMA busy_timeout = 5000;');
-    this.#transaction(() => {
-      const version = Number(this.#db.prepare('PRAGMA user_version').get()?.user_version);
-      if (version !== 0 && version !== SCHEMA_VERSION) {
-        throw new EvaluatorError(
-          'ledger_unreadable',
-          `ledger: tables of version ${version}, this program reads ${SCHEMA_VERSION}`,
-        );
-      }
-      this.#db.exec(SCHEMA);
-      this.#db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
-    });
+    this.#db = openDatabase(path);
   }
 
   #transaction<T>(work: () => T): T {
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
-      const done = work();
-      this.#db.exec('COMMIT');
-      return done;
-    } catch (error) {
-      this.#db.exec('ROLLBACK');
-      throw error;
-    }
+    return transaction(this.#db, work);
   }
 
   #known(evalRunId: string): Run {

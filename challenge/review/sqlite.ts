@@ -1,0 +1,314 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { type Code, EvaluatorError } from '../../guest/errors.ts';
+import { sha256Hex } from '../../guest/wire/digest.ts';
+import { openDatabase, transaction } from '../ledger/database.ts';
+import type { Row } from '../ledger/rows.ts';
+import type {
+  Announcement,
+  Conclusion,
+  NewAssignment,
+  NewSession,
+  ReviewFile,
+  ReviewLedger,
+  Session,
+  SessionHistoryEntry,
+  StoredAssignment,
+  StoredReport,
+} from './ledger.ts';
+import {
+  AWAITING_REPORT,
+  CONCLUDED,
+  nextSessionState,
+  type SessionEvent,
+  type SessionState,
+  verifyNoStandingSession,
+} from './machine.ts';
+import { verifyCurrent, verifyOperatorReason, verifyTaking } from './refusals.ts';
+import { toAnnouncement, toAssignment, toReport, toSession, toSessionHistory } from './rows.ts';
+
+const marksOf = (values: readonly unknown[]) => values.map(() => '?').join(', ');
+
+/** Reviews in the embedded database: every change is one immediate, fully synchronous transaction. */
+export class SqliteReviewLedger implements ReviewLedger {
+  readonly #db: DatabaseSync;
+
+  /** @param path the ledger's file, or `:memory:`. @throws ledger_unreadable. */
+  constructor(path: string) {
+    this.#db = openDatabase(path);
+  }
+
+  #one<T>(read: (row: Row) => T, sql: string, ...values: SQLInputValue[]): T | null {
+    const row = this.#db.prepare(sql).get(...values);
+    return row ? read(row) : null;
+  }
+
+  #known(sessionId: string): Session {
+    const session = this.session(sessionId);
+    if (session) return session;
+    throw new EvaluatorError('review_session_unknown', 'ledger: no such review session');
+  }
+
+  /** The session of an assignment that no later one has replaced. */
+  #current(assignmentId: string): { session: Session; assignment: StoredAssignment } {
+    const assignment = this.assignment(assignmentId);
+    const session = this.#known(assignment?.sessionId ?? '');
+    const newest = this.newestAssignment(session.sessionId);
+    return { session, assignment: verifyCurrent(assignmentId, newest) };
+  }
+
+  /** The only place where a state changes. */
+  #move(session: Session, event: SessionEvent, reasonCode: Code | null, atMs: number, note?: string): void {
+    const to = nextSessionState(session.state, event);
+    this.#db
+      .prepare('UPDATE review_sessions SET state = ?, reason_code = ? WHERE session_id = ?')
+      .run(to, reasonCode, session.sessionId);
+    this.#note(session.sessionId, session.state, to, reasonCode, atMs, note);
+  }
+
+  #note(
+    sessionId: string,
+    from: SessionState | null,
+    to: SessionState,
+    reasonCode: Code | null,
+    atMs: number,
+    note?: string,
+  ): void {
+    const attempt = this.newestAssignment(sessionId)?.attempt ?? 0;
+    this.#db
+      .prepare(
+        `INSERT INTO review_history (session_id, from_state, to_state, attempt, reason_code, note, at_ms)
+         VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(sessionId, from, to, attempt, reasonCode, note ?? null, atMs);
+  }
+
+  create(session: NewSession, nowMs: number): void {
+    transaction(this.#db, () => {
+      const earlier = this.#db
+        .prepare('SELECT * FROM review_sessions WHERE agent_hash = ?')
+        .all(session.agentHash);
+      verifyNoStandingSession(earlier.map(toSession));
+      this.#db
+        .prepare(
+          `INSERT INTO review_sessions (session_id, submission_id, agent_hash, submission_received_at_ms, state)
+           VALUES (?, ?, ?, ?, 'created')`,
+        )
+        .run(session.sessionId, session.submissionId, session.agentHash, session.submissionReceivedAtMs);
+      this.#note(session.sessionId, null, 'created', null, nowMs);
+    });
+  }
+
+  prepare(sessionId: string, issue: (attempt: number) => NewAssignment, nowMs: number): StoredAssignment {
+    return transaction(this.#db, () => {
+      const session = this.#known(sessionId);
+      nextSessionState(session.state, 'prepare');
+      const attempt = (this.newestAssignment(sessionId)?.attempt ?? 0) + 1;
+      const made = issue(attempt);
+      this.#db
+        .prepare(
+          `INSERT INTO review_assignments (assignment_id, session_id, attempt, assignment, token_sha256,
+             review_nonce, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+        )
+        .run(
+          made.assignmentId,
+          sessionId,
+          attempt,
+          made.assignmentBytes,
+          made.tokenSha256,
+          made.reviewNonce,
+          made.expiresAtMs,
+        );
+      this.#move(session, 'prepare', null, nowMs);
+      return { ...made, sessionId, attempt };
+    });
+  }
+
+  cancel(sessionId: string, nowMs: number): void {
+    transaction(this.#db, () => this.#move(this.#known(sessionId), 'cancel', null, nowMs));
+  }
+
+  session(sessionId: string): Session | null {
+    return this.#one(toSession, 'SELECT * FROM review_sessions WHERE session_id = ?', sessionId);
+  }
+
+  sessionsIn(states: readonly SessionState[]): Session[] {
+    return this.#db
+      .prepare(`SELECT * FROM review_sessions WHERE state IN (${marksOf(states)}) ORDER BY rowid`)
+      .all(...states)
+      .map(toSession);
+  }
+
+  assignment(assignmentId: string): StoredAssignment | null {
+    return this.#one(toAssignment, 'SELECT * FROM review_assignments WHERE assignment_id = ?', assignmentId);
+  }
+
+  newestAssignment(sessionId: string): StoredAssignment | null {
+    return this.#one(
+      toAssignment,
+      'SELECT * FROM review_assignments WHERE session_id = ? ORDER BY attempt DESC LIMIT 1',
+      sessionId,
+    );
+  }
+
+  deploy(assignmentId: string, nowMs: number): void {
+    transaction(this.#db, () => {
+      const { session, assignment } = this.#current(assignmentId);
+      verifyTaking(session, assignment, nowMs);
+      if (session.state === 'prepared') this.#move(session, 'deploy', null, nowMs);
+    });
+  }
+
+  announce(assignmentId: string, plannedRequestSha256: string, nowMs: number): Announcement {
+    return transaction(this.#db, () => {
+      const { session, assignment } = this.#current(assignmentId);
+      const stored = this.announcement(assignmentId);
+      if (stored?.plannedRequestSha256 === plannedRequestSha256) return stored;
+      if (stored) {
+        throw new EvaluatorError('review_call_conflict', 'review: another request was announced before');
+      }
+      verifyTaking(session, assignment, nowMs);
+      this.#move(session, 'announce', null, nowMs);
+      this.#db
+        .prepare('INSERT INTO review_announcements VALUES (?, ?, ?)')
+        .run(assignmentId, plannedRequestSha256, nowMs);
+      return { assignmentId, plannedRequestSha256, receivedAtMs: nowMs };
+    });
+  }
+
+  announcement(assignmentId: string): Announcement | null {
+    return this.#one(
+      toAnnouncement,
+      'SELECT * FROM review_announcements WHERE assignment_id = ?',
+      assignmentId,
+    );
+  }
+
+  fail(assignmentId: string, reason: Code, nowMs: number): void {
+    transaction(this.#db, () => {
+      const { session, assignment } = this.#current(assignmentId);
+      const ended = session.state === 'failed' || session.state === 'escalated';
+      if (ended && this.report(assignmentId) === null) return;
+      verifyTaking(session, assignment, nowMs);
+      this.#move(session, 'fail', reason, nowMs);
+    });
+  }
+
+  report(assignmentId: string): StoredReport | null {
+    return this.#one(toReport, 'SELECT * FROM review_reports WHERE assignment_id = ?', assignmentId);
+  }
+
+  receive(assignmentId: string, reportBytes: Buffer, nowMs: number): StoredReport {
+    const reportSha256 = sha256Hex(reportBytes);
+    return transaction(this.#db, () => {
+      const stored = this.report(assignmentId);
+      if (stored?.reportSha256 === reportSha256) return stored;
+      if (stored) {
+        throw new EvaluatorError(
+          'report_conflict',
+          'review: another report was received for this assignment',
+        );
+      }
+      const { session, assignment } = this.#current(assignmentId);
+      verifyTaking(session, assignment, nowMs);
+      this.#move(session, 'receive', null, nowMs);
+      this.#db
+        .prepare(
+          'INSERT INTO review_reports (assignment_id, report_sha256, received_at_ms, report) VALUES (?, ?, ?, ?)',
+        )
+        .run(assignmentId, reportSha256, nowMs, reportBytes);
+      return { assignmentId, reportSha256, receivedAtMs: nowMs, reportBytes };
+    });
+  }
+
+  conclude(sessionId: string, { verdict, reviewDigest }: Conclusion, nowMs: number): void {
+    transaction(this.#db, () => {
+      const session = this.#known(sessionId);
+      this.#move(session, verdict, null, nowMs);
+      const nonce = this.newestAssignment(sessionId)?.reviewNonce ?? '';
+      const consumed = this.#db
+        .prepare('INSERT INTO consumed_review_nonces VALUES (?, ?) ON CONFLICT DO NOTHING')
+        .run(nonce, sessionId);
+      if (consumed.changes !== 1) {
+        throw new EvaluatorError('review_nonce_consumed', 'ledger: this review nonce was used before');
+      }
+      this.#db
+        .prepare('INSERT INTO review_verdicts VALUES (?, ?, ?, ?)')
+        .run(sessionId, reviewDigest, verdict, nowMs);
+    });
+  }
+
+  distrust(sessionId: string, reason: Code, nowMs: number): void {
+    transaction(this.#db, () => this.#move(this.#known(sessionId), 'distrust', reason, nowMs));
+  }
+
+  park(sessionId: string, reason: Code, nowMs: number): void {
+    transaction(this.#db, () => this.#move(this.#known(sessionId), 'park', reason, nowMs));
+  }
+
+  closeOverdue(nowMs: number, parkedForMs: number): void {
+    transaction(this.#db, () => {
+      for (const session of this.sessionsIn(AWAITING_REPORT)) {
+        const expiresAtMs = this.newestAssignment(session.sessionId)?.expiresAtMs ?? 0;
+        if (nowMs < expiresAtMs) continue;
+        const reason = session.state === 'announced' ? 'review_report_missing' : 'assignment_expired';
+        this.#move(session, 'expire', reason, nowMs);
+      }
+      for (const session of this.sessionsIn(['parked'])) {
+        const assignmentId = this.newestAssignment(session.sessionId)?.assignmentId ?? '';
+        const receivedAtMs = this.report(assignmentId)?.receivedAtMs ?? 0;
+        if (nowMs >= receivedAtMs + parkedForMs) this.#move(session, 'expire', session.reasonCode, nowMs);
+      }
+    });
+  }
+
+  #byOperator(sessionId: string, event: 'revoke' | 'reopen', reason: string, nowMs: number): void {
+    verifyOperatorReason(reason);
+    transaction(this.#db, () => this.#move(this.#known(sessionId), event, null, nowMs, reason));
+  }
+
+  revoke(sessionId: string, reason: string, nowMs: number): void {
+    this.#byOperator(sessionId, 'revoke', reason, nowMs);
+  }
+
+  reopen(sessionId: string, reason: string, nowMs: number): void {
+    this.#byOperator(sessionId, 'reopen', reason, nowMs);
+  }
+
+  history(sessionId: string): SessionHistoryEntry[] {
+    return this.#db
+      .prepare('SELECT * FROM review_history WHERE session_id = ? ORDER BY seq')
+      .all(sessionId)
+      .map(toSessionHistory);
+  }
+
+  newestConcluded(agentHash: string): ReviewFile | null {
+    const session = this.#one(
+      toSession,
+      `SELECT * FROM review_sessions WHERE agent_hash = ? AND state IN (${marksOf(CONCLUDED)})
+       ORDER BY rowid DESC LIMIT 1`,
+      agentHash,
+      ...CONCLUDED,
+    );
+    if (!session) return null;
+    const assignment = this.newestAssignment(session.sessionId);
+    const assignmentId = assignment?.assignmentId ?? '';
+    return {
+      session,
+      assignment,
+      announcement: this.announcement(assignmentId),
+      report: this.report(assignmentId),
+    };
+  }
+
+  sessionOf(reviewDigest: string): Session | null {
+    return this.#one(
+      toSession,
+      'SELECT review_sessions.* FROM review_sessions JOIN review_verdicts USING (session_id) WHERE review_digest = ?',
+      reviewDigest,
+    );
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}
