@@ -134,7 +134,8 @@ function interruption(host: Host, stop: AbortController): Promise<number> {
       resolve(exitCode);
     };
     for (const name of ['SIGTERM', 'SIGINT'] as const) {
-      process.once(name, () => end(new EvaluatorError('run_aborted', `ended by ${name}`), SIGNAL_EXIT[name]));
+      // Not once: a second one must not end the process before it has cleaned up.
+      process.on(name, () => end(new EvaluatorError('run_aborted', `ended by ${name}`), SIGNAL_EXIT[name]));
     }
     process.on('uncaughtException', (error) => {
       report(host.journal, null, error);
@@ -168,7 +169,7 @@ export async function main(evaluate: (host: Host) => Promise<void>): Promise<voi
     // What goes on is given a while to settle, so that nothing is made behind the last sweep.
     await Promise.race([ended, host.clock.sleep(SETTLE_MS)]);
   }
-  await sweepSession(host.engine, host.session).catch(() => 0);
+  await sweepSession(host.engine, host.session, host.clock).catch(() => undefined);
   reportEnd(host.journal);
   process.exit(exitCode);
 }

@@ -1,5 +1,6 @@
 import type { Engine, OwnedObject } from '../engine/port.ts';
 import { isEvaluatorError } from '../errors.ts';
+import type { Clock } from './clock.ts';
 import { isOwnerAlive, LABEL, type Session } from './labels.ts';
 
 const ORDER: readonly OwnedObject['kind'][] = ['container', 'volume', 'network', 'image'];
@@ -60,9 +61,21 @@ async function ofSession(engine: Engine, session: Session): Promise<OwnedObject[
   return owned.filter((object) => object.labels[LABEL.session] === session.id);
 }
 
-/** Removes what this session made and has not yet removed itself. @throws engine_*. */
-export async function sweepSession(engine: Engine, session: Session): Promise<number> {
-  return removeAll(engine, await ofSession(engine, session));
+const SWEEPS = 40;
+const BETWEEN_SWEEPS_MS = 250;
+
+/**
+ * Removes what this session made and has not yet removed itself, again until nothing of it is left: a volume
+ * or network is in use while its container is being removed.
+ * @throws engine_*.
+ */
+export async function sweepSession(engine: Engine, session: Session, clock: Clock): Promise<void> {
+  for (let sweep = 0; sweep < SWEEPS; sweep++) {
+    if (sweep > 0) await clock.sleep(BETWEEN_SWEEPS_MS);
+    const mine = await ofSession(engine, session);
+    if (mine.length === 0) return;
+    await removeAll(engine, mine);
+  }
 }
 
 /**

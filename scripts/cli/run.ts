@@ -72,13 +72,15 @@ async function runGuest(
       say(local, event);
     },
   });
-  const stopped = failed.then(async (error) => {
-    await guest.stop();
-    word.error = error;
-    return exitCodeOf(error);
+  let failure: EvaluatorError | null = null;
+  failed.then((error) => {
+    failure = error;
+    return guest.stop();
   });
-  word.exitCode = await Promise.race([guest.exited, stopped]);
-  return word;
+  const exitCode = await guest.exited;
+  return failure === null
+    ? { ...word, exitCode }
+    : { ...word, exitCode: exitCodeOf(failure), error: failure };
 }
 
 async function judged(
@@ -141,7 +143,8 @@ export async function run(argv: readonly string[]): Promise<number> {
   const running: Running[] = [];
   let ended: Promise<void> | null = null;
   const endAll = async () => {
-    await Promise.all(running.toReversed().map((part) => part.stop()));
+    // The guest first: it takes its containers down.
+    for (const part of running.toReversed()) await part.stop();
     remove();
     // Of a refused run nothing is left, not even the folder that was made for it.
     if (readdirSync(options.out).length === 0) rmdirSync(options.out);

@@ -53,15 +53,21 @@ export function startProcess(options: ProcessOptions): Running {
     once(createInterface({ input: stream }).on('line', onLine), 'close'),
   );
   const exited = settled(child, output);
+  let stopped: Promise<void> | null = null;
+  const stop = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
+    await exited;
+    clearTimeout(timer);
+  };
   return {
     name: options.name,
     exited,
-    async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
-      await exited;
-      clearTimeout(timer);
+    // A second signal would end it before it has cleaned up.
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
     },
   };
 }

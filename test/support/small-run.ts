@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { connectDocker } from '../../guest/engine/docker.ts';
 import { LABEL } from '../../guest/trial/labels.ts';
 import { type Files, writeFiles } from './plain-task.ts';
 
-const run = promisify(execFile);
 const BASE = 'cvm-evaluator-test/busybox:1';
 
 /** A task on the smallest image there is: right when /app/answer says so. */
@@ -37,24 +35,6 @@ export async function writeAgent(folder: string, script: string): Promise<string
 
 /** Our objects on the engine, each as `kind id owner`. */
 export async function ownedObjects(socket = '/var/run/docker.sock'): Promise<string[]> {
-  const docker = async (...args: string[]) => {
-    const { stdout } = await run('docker', ['-H', `unix://${socket}`, ...args]);
-    return stdout.split('\n').filter(Boolean);
-  };
-  const filter = ['--filter', `label=${LABEL.session}`];
-  const inspect = async (kind: string, ids: string[], labels: string) =>
-    Promise.all(
-      ids.map((id) =>
-        // It may go between the list and the look.
-        docker(kind, 'inspect', '--format', `${kind} ${id} {{index ${labels} "${LABEL.owner}"}}`, id).catch(
-          () => [],
-        ),
-      ),
-    );
-  const found = await Promise.all([
-    inspect('container', await docker('ps', '--all', '--quiet', ...filter), '.Config.Labels'),
-    inspect('volume', await docker('volume', 'ls', '--quiet', ...filter), '.Labels'),
-    inspect('network', await docker('network', 'ls', '--quiet', ...filter), '.Labels'),
-  ]);
-  return found.flat(2);
+  const objects = await connectDocker(socket).listOwned(LABEL.session);
+  return objects.map(({ kind, id, labels }) => `${kind} ${id} ${labels[LABEL.owner]}`).sort();
 }

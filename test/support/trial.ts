@@ -178,7 +178,7 @@ export async function startTrial(
       );
     },
     close: async () => {
-      await sweepSession(real, session);
+      await sweepSession(real, session, systemClock);
       rmSync(folder, { recursive: true, force: true });
     },
   };
