@@ -85,7 +85,7 @@ describe('what a peer can make it hold', () => {
 
   it('a body without a length is cut off at the cap', async () => {
     const socket = await open();
-    const reply = readAll(socket);
+    const reply = readAll(socket).catch(() => '');
     socket.write(postHead('Transfer-Encoding: chunked\r\n'));
     const piece = Buffer.alloc(1 << 20, 0x20);
     let sent = 0;

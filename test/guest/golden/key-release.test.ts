@@ -222,7 +222,7 @@ describe('requestKeys', () => {
   });
 
   it('does not wait for a hung quote', async () => {
-    const { input, server } = await guestWith(honest, [{ name: 'hung-call', method: 'GetQuote' }], 50);
+    const { input, server } = await guestWith(honest, [{ name: 'hung-call', method: 'GetQuote' }], 2000);
     expect(await rejectionCode(requestKeys(input))).toBe('guest_agent_timeout');
     const { steps, marks } = testSteps({ quote: 20 });
     const slow = await guestWith(honest, [{ name: 'slow-quote', ms: 2000 }]);
