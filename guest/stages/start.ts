@@ -14,7 +14,8 @@ import { createJournal, type Journal, type Stage } from './journal.ts';
 const GUEST_AGENT_DEADLINE_MS = 90_000;
 /** How long an aborted run may take to let go of what it is at. */
 const SETTLE_MS = 5_000;
-const MAX_PLAN_VARIABLE = 256 * 1024;
+/** Linux hands no longer variable to a process. */
+const MAX_PLAN_VARIABLE = 128 * 1024;
 
 /** Marks a stage's begin and end, so that a stuck or failed VM says where it was. */
 export async function inStage<T>(host: Host, stage: Stage, body: () => Promise<T>): Promise<T> {

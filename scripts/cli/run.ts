@@ -29,19 +29,24 @@ interface GuestWord {
   exitCode: number | null;
 }
 
-function say(local: Pick<Local, 'options' | 'fail'>, event: Record<string, unknown>): void {
-  const { options } = local;
+/** One event on stderr: a line for a person on a terminal, JSON otherwise. */
+function show(event: Record<string, unknown>): void {
   if (!process.stderr.isTTY) process.stderr.write(`${JSON.stringify(event)}\n`);
   else {
     const line = progressLine(event, painter(process.stderr, process.env));
     if (line !== null) process.stderr.write(`${line}\n`);
   }
+}
+
+/** The same, kept in the run's journal. */
+function say({ options, fail }: Pick<Local, 'options' | 'fail'>, event: Record<string, unknown>): void {
+  show(event);
   const journal = join(options.out, 'journal.jsonl');
   try {
     appendFileSync(journal, `${JSON.stringify(event)}\n`);
   } catch (cause) {
     const why = `${journal}: cannot be written (${(cause as Error).message}); free disk space or choose another --out`;
-    local.fail(new EvaluatorError('log_unwritable', why, { cause }));
+    fail(new EvaluatorError('log_unwritable', why, { cause }));
   }
 }
 
@@ -161,9 +166,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     const mechanism = writeMechanism(work);
     await verifyEngineReady(options, mechanism);
     const { promise: failed, resolve: fail } = Promise.withResolvers<EvaluatorError>();
-    const loaded = await loadCache(options, work, (message) =>
-      say({ options, fail }, { event: 'progress', message }),
-    );
+    const loaded = await loadCache(options, work, (message) => show({ event: 'progress', message }));
     const onLog: Local['onLog'] = (name, line) =>
       say({ options, fail }, { event: 'log', process: name, line });
     return await evaluate({ options, agent, loaded, mechanism, work, running, fail, onLog }, failed);
