@@ -5,6 +5,7 @@ import type { PlanRoot } from '../guest/wire/plan-signature.ts';
 import { parseResult, type Result } from '../guest/wire/result.ts';
 import type { Ledger, Run, StoredReceipt } from './ledger/ledger.ts';
 import type { ReviewStore } from './reviews.ts';
+import { createSerialQueue } from './serial-queue.ts';
 import { failedCheck } from './verify/checklist.ts';
 import type { VerifiedEvidence } from './verify/evidence.ts';
 import { type GrantFile, verifyGrant } from './verify/grant.ts';
@@ -129,12 +130,9 @@ export interface AcceptorOptions {
   onJudged: (evalRunId: string, outcome: Judgement | EvaluatorError) => void;
 }
 
-/** One judgement at a time: a quote takes a few milliseconds of a whole core. */
+/** One judgement at a time. */
 export function createAcceptor({ ledger, policy, now, onJudged }: AcceptorOptions): Acceptor {
-  let tail: Promise<void> = Promise.resolve();
-  const queued = new Set<string>();
   const judgeOne = async (evalRunId: string): Promise<void> => {
-    queued.delete(evalRunId);
     try {
       const [run, receipt] = [ledger.run(evalRunId), ledger.receipt(evalRunId)];
       if (!run || !receipt || (run.state !== 'received' && run.state !== 'parked')) return;
@@ -147,21 +145,12 @@ export function createAcceptor({ ledger, policy, now, onJudged }: AcceptorOption
       onJudged(evalRunId, new EvaluatorError('verifier_failed', `verifier: ${message}`, { cause }));
     }
   };
-  const enqueue = (evalRunId: string): void => {
-    if (queued.has(evalRunId)) return;
-    queued.add(evalRunId);
-    tail = tail.then(() => judgeOne(evalRunId));
-  };
+  const { enqueue, idle } = createSerialQueue(judgeOne);
   return {
     enqueue,
+    idle,
     enqueueOpen: () => {
       for (const run of ledger.runsIn(['received', 'parked'])) enqueue(run.evalRunId);
-    },
-    idle: async () => {
-      for (let seen: Promise<void> | undefined; seen !== tail; ) {
-        seen = tail;
-        await seen;
-      }
     },
   };
 }

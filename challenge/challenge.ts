@@ -1,9 +1,11 @@
 import { EvaluatorError } from '../guest/errors.ts';
 import { type AcceptancePolicy, type Acceptor, createAcceptor, type Judgement } from './accept.ts';
+import { createRoutes } from './http/routes.ts';
 import type { SealedCache } from './key-release/exchange.ts';
 import { KEY_RELEASE_LIMITS, startKeyReleaseServer } from './key-release/server.ts';
 import type { Ledger, Run } from './ledger/ledger.ts';
 import { PARKED_FOR_MS } from './ledger/parking.ts';
+import { createReviewService, type ReviewOptions, type ReviewService } from './review/serve.ts';
 import { SERVER_LIMITS, startServer } from './server.ts';
 import type { ServerIdentity } from './tls.ts';
 
@@ -26,6 +28,8 @@ export interface ChallengeOptions {
   artifact: (run: Run) => Buffer;
   /** Null: no cache here is sealed, and no port is opened. */
   keyRelease: KeyReleaseOptions | null;
+  /** Null: nothing is reviewed here. */
+  review: Omit<ReviewOptions, 'now' | 'log'> | null;
   identity: ServerIdentity;
   host: string;
   /** 0: any free one. */
@@ -41,6 +45,8 @@ export interface Challenge {
   /** `https://host:port` of key release; null when there is none. */
   keyReleaseUrl: string | null;
   acceptor: Acceptor;
+  /** Null when nothing is reviewed here. */
+  review: ReviewService | null;
   /** Lets the judgement at hand end, then closes server and ledger. */
   close(): Promise<void>;
 }
@@ -85,16 +91,20 @@ export async function startChallenge(options: ChallengeOptions): Promise<Challen
     now,
     onJudged: (evalRunId, outcome) => log(judgementEvent(evalRunId, outcome)),
   });
+  const review = options.review && createReviewService({ ...options.review, now, log });
   const upkeep = (): void => {
     ledger.closeOverdue(now(), PARKED_FOR_MS);
     acceptor.enqueueOpen();
+    review?.upkeep();
   };
   ledger.interruptAttempts();
   upkeep();
   const keyRelease = await startKeyRelease(options);
+  const evaluation = createRoutes({ ...options, acceptor });
   const server = await startServer({
     ...options,
-    acceptor,
+    route: (request) =>
+      review && request.url?.startsWith('/review/') ? review.route(request) : evaluation(request),
     limits: SERVER_LIMITS,
     onDefect: (error) => log({ event: 'defect', detail: error instanceof Error ? error.message : 'unknown' }),
   });
@@ -103,12 +113,15 @@ export async function startChallenge(options: ChallengeOptions): Promise<Challen
     baseUrl: `https://${authorityOf(host)}:${server.port}`,
     keyReleaseUrl: keyRelease?.url ?? null,
     acceptor,
+    review,
     close: async () => {
       clearInterval(timer);
       await server.close();
       await keyRelease?.close();
       await acceptor.idle();
+      await review?.acceptor.idle();
       ledger.close();
+      options.review?.ledger.close();
     },
   };
 }

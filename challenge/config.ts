@@ -3,11 +3,31 @@ import { EvaluatorError } from '../guest/errors.ts';
 import { parseForeignJson } from '../guest/wire/foreign-json.ts';
 import { allowlistSchema } from '../guest/wire/measurement.ts';
 import { planSchema, planTaskSchema, policySchema } from '../guest/wire/plan.ts';
-import { envName, int, parseSchema, pem, positiveInt, sha256 } from '../guest/wire/scalars.ts';
+import {
+  ed25519PublicKey,
+  envName,
+  id,
+  int,
+  parseSchema,
+  pem,
+  positiveInt,
+  sha256,
+} from '../guest/wire/scalars.ts';
 import { parseCollateral } from './verify/collateral.ts';
 
 const MAX_CONFIG_BYTES = 16 * 1024 * 1024;
 const path = z.string().min(1).max(4096);
+
+const tcbStatuses = z.array(z.string().min(1).max(64)).min(1).max(16);
+
+/** Whom a review is believed by: the root that its assignment is signed under, and what its quote must show. */
+export const reviewTrustSchema = z.strictObject({
+  root: z.strictObject({ public_key: ed25519PublicKey, challenge_id: id }),
+  allowlist: allowlistSchema,
+  tdx_root_pem: pem,
+  collateral: z.unknown(),
+  accepted_tcb: tcbStatuses,
+});
 
 /** What a local challenge is started with. Every field is required: nothing is accepted by default. */
 export const configSchema = z.strictObject({
@@ -25,8 +45,12 @@ export const configSchema = z.strictObject({
   client_ca_pem: pem.nullable(),
   /** A file of `evaluator keygen`; null only without a sealed cache. */
   golden_key_path: path.nullable(),
-  /** Folder of signed reviews; null: nothing ranked is prepared. */
-  reviews_dir: path.nullable(),
+  /** What admits a ranked run: nothing; at a desk nothing asked; or an accepted review and whom it is believed by. */
+  reviews: z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('none') }),
+    z.strictObject({ kind: z.literal('unreviewed') }),
+    z.strictObject({ kind: z.literal('file'), path, trust: reviewTrustSchema }),
+  ]),
   collateral: z.unknown(),
   allowlist: allowlistSchema,
   mechanism_path: path,
@@ -46,7 +70,7 @@ export const configSchema = z.strictObject({
   ranked: z.boolean(),
   eval_app: planSchema.shape.eval_app,
   plan_ttl_ms: positiveInt,
-  accepted_tcb: z.array(z.string().min(1).max(64)).min(1).max(16),
+  accepted_tcb: tcbStatuses,
 });
 export type ChallengeConfig = z.infer<typeof configSchema>;
 
@@ -58,8 +82,8 @@ export function parseConfig(bytes: Uint8Array): ChallengeConfig {
   const value = parseForeignJson(bytes, { maxBytes: MAX_CONFIG_BYTES, maxDepth: 16 });
   const config = parseSchema(configSchema, value, 'config');
   parseCollateral(config.collateral);
-  if (config.ranked && (config.cache.cache_id === null || config.reviews_dir === null)) {
-    const message = 'config: ranked: a ranked plan needs a sealed cache (cache.cache_id) and reviews_dir';
+  if (config.ranked && (config.cache.cache_id === null || config.reviews.kind === 'none')) {
+    const message = 'config: ranked: a ranked plan needs a sealed cache (cache.cache_id) and reviews';
     throw new EvaluatorError('schema_invalid', message);
   }
   const sealed = [config.golden_key_path, config.client_ca_pem, config.cache.cache_id];

@@ -17,15 +17,7 @@ export { standingScore } from './ledger/standing.ts';
 export { type LocalChallenge, loadIssuer, startLocalChallenge } from './local.ts';
 export { type PreparedRun, prepareRun, type RunRequest } from './prepare.ts';
 export { receiptDocument, receiveResult } from './receive.ts';
-export {
-  fileReviews,
-  NO_REVIEWS,
-  type ReviewRecord,
-  type ReviewStore,
-  revokeReview,
-  signReviewRecord,
-  writeReview,
-} from './reviews.ts';
+export { NO_REVIEWS, type ReviewStore } from './reviews.ts';
 export { loadKeys } from './secrets.ts';
 export { selectionSeed, selectTasks } from './select.ts';
 export { issueServerIdentity, type ServerIdentity } from './tls.ts';

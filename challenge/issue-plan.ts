@@ -1,17 +1,11 @@
-import type { KeyObject } from 'node:crypto';
 import { encodeCanonical } from '../guest/wire/canonical.ts';
 import { type EvalPlan, parsePlan } from '../guest/wire/plan.ts';
-import { ed25519PublicHex, type PlanRoot, signPlan, signSigner } from '../guest/wire/plan-signature.ts';
+import { ed25519PublicHex, type PlanRoot, signPlan } from '../guest/wire/plan-signature.ts';
 import { type DrawSubject, selectionSeed, selectTasks } from './select.ts';
-
-/** How long a signer may issue plans after it was certified. */
-const SIGNER_LIFE_MS = 30 * 86_400_000;
+import { certifySigner, type SigningKeys } from './signer.ts';
 
 /** Private keys and secrets that a plan is issued under. */
-export interface Issuer {
-  challengeId: string;
-  rootKey: KeyObject;
-  signerKey: KeyObject;
+export interface Issuer extends SigningKeys {
   /** Renewed each epoch: draws of another epoch cannot be foretold. */
   epochSecret: Buffer;
 }
@@ -34,7 +28,7 @@ export interface IssuedPlan {
 }
 
 /** The public half that a guest is measured with. */
-export function planRootOf(issuer: Issuer): PlanRoot {
+export function planRootOf(issuer: Pick<SigningKeys, 'rootKey' | 'challengeId'>): PlanRoot {
   return { publicKey: ed25519PublicHex(issuer.rootKey), challengeId: issuer.challengeId };
 }
 
@@ -45,15 +39,7 @@ export function planRootOf(issuer: Issuer): PlanRoot {
 export function issuePlan(order: PlanOrder, issuer: Issuer): IssuedPlan {
   const { candidates, n, draw, ...rest } = order;
   const seed = selectionSeed(issuer.epochSecret, draw);
-  const signer = signSigner(
-    {
-      public_key: ed25519PublicHex(issuer.signerKey),
-      challenge_id: issuer.challengeId,
-      not_before_ms: rest.issued_at_ms,
-      not_after_ms: rest.issued_at_ms + SIGNER_LIFE_MS,
-    },
-    issuer.rootKey,
-  );
+  const signer = certifySigner(issuer, rest.issued_at_ms);
   const unsigned = {
     ...rest,
     schema_version: 2 as const,

@@ -19,8 +19,10 @@ import { type Issuer, planRootOf } from './issue-plan.ts';
 import type { Ledger, Run } from './ledger/ledger.ts';
 import { isAwaiting, OPEN } from './ledger/machine.ts';
 import { prepareRun } from './prepare.ts';
-import { fileReviews, NO_REVIEWS, type ReviewStore } from './reviews.ts';
-import { type ChallengeKeys, keptSecret, loadKeys, writeSecret } from './secrets.ts';
+import { fileReview } from './review/file.ts';
+import type { ReviewIssuer } from './review/issue-assignment.ts';
+import { NO_REVIEWS, type ReviewStore, UNREVIEWED } from './reviews.ts';
+import { keptSecret, loadKeys, writeSecret } from './secrets.ts';
 import { issueServerIdentity, type ServerIdentity } from './tls.ts';
 import { parseRoot } from './verify/root.ts';
 
@@ -47,7 +49,7 @@ function readInput(path: string, field: string): Buffer {
 }
 
 /** The signing keys of a local challenge, made at the first call and kept in `stateDir`. */
-export async function loadIssuer(stateDir: string): Promise<Issuer & Pick<ChallengeKeys, 'reviewKey'>> {
+export async function loadIssuer(stateDir: string): Promise<Issuer & ReviewIssuer> {
   const keys = await loadKeys(stateDir);
   return { ...keys, challengeId: `local-${ed25519PublicHex(keys.rootKey).slice(0, 16)}` };
 }
@@ -108,6 +110,20 @@ function writeOutputs(config: ChallengeConfig, issuer: Issuer, planBytes: Buffer
   writeSecret(join(config.out_dir, 'run-token'), runToken);
 }
 
+/** What admits a ranked run here. */
+function reviewsOf({ reviews }: ChallengeConfig): ReviewStore {
+  if (reviews.kind === 'none') return NO_REVIEWS;
+  if (reviews.kind === 'unreviewed') return UNREVIEWED;
+  const { trust } = reviews;
+  return fileReview(reviews.path, {
+    root: { publicKey: trust.root.public_key, challengeId: trust.root.challenge_id },
+    allowlist: trust.allowlist,
+    rootDer: parseRoot(trust.tdx_root_pem),
+    acceptedTcb: new Set(trust.accepted_tcb),
+    collateral: async () => trust.collateral,
+  });
+}
+
 interface Preparation {
   agentZip: Buffer;
   mechanism: PinnedMechanism;
@@ -119,9 +135,12 @@ interface Preparation {
   nowMs: number;
 }
 
-function prepare(config: ChallengeConfig, preparation: Preparation): Pick<Run, 'evalRunId' | 'planBytes'> {
+async function prepare(
+  config: ChallengeConfig,
+  preparation: Preparation,
+): Promise<Pick<Run, 'evalRunId' | 'planBytes'>> {
   const { agentZip, mechanism, identity, challenge, nowMs } = preparation;
-  const { plan, planBytes, runToken } = prepareRun(
+  const { plan, planBytes, runToken } = await prepareRun(
     {
       submissionId: `local-${sha256Hex(agentZip).slice(0, 16)}`,
       hotkey: LOCAL_HOTKEY,
@@ -163,9 +182,7 @@ export async function startLocalChallenge(
   const rootDer = parseRoot(config.tdx_root_pem);
   const issuer = await loadIssuer(config.state_dir);
   const identity = await loadIdentity(config, now());
-  const reviews = config.reviews_dir
-    ? fileReviews(config.reviews_dir, ed25519PublicHex(issuer.reviewKey))
-    : NO_REVIEWS;
+  const reviews = reviewsOf(config);
   const ledger = openLedger(join(config.state_dir, 'ledger.sqlite'));
   const agentHash = sha256Hex(agentZip);
   const resumed = openRun(ledger, config, agentHash, now());
@@ -182,6 +199,7 @@ export async function startLocalChallenge(
       reviews,
     },
     keyRelease: keyReleaseOf(config, keyReleasePort),
+    review: null,
     artifact: (run) => {
       if (run.agentHash === agentHash) return agentZip;
       throw new EvaluatorError('run_closed', 'run: its agent is no longer served here');
@@ -195,7 +213,16 @@ export async function startLocalChallenge(
   try {
     const run =
       resumed ??
-      prepare(config, { agentZip, mechanism, identity, issuer, ledger, reviews, challenge, nowMs: now() });
+      (await prepare(config, {
+        agentZip,
+        mechanism,
+        identity,
+        issuer,
+        ledger,
+        reviews,
+        challenge,
+        nowMs: now(),
+      }));
     const runToken = readInput(tokenPath(config, run.evalRunId), 'state_dir').toString('ascii');
     writeOutputs(config, issuer, run.planBytes, runToken);
     return { ...challenge, evalRunId: run.evalRunId };

@@ -61,17 +61,17 @@ function keyRelease(request: RunRequest, endpoint: Endpoint, evalRunId: string):
  * @throws selection_impossible, plan_inconsistent, plan_contradicts_mechanism, track_unknown; review_*;
  *   agent_run_open, agent_already_scored, agent_no_result.
  */
-export function prepareRun(
+export async function prepareRun(
   request: RunRequest,
   endpoint: Endpoint,
   { issuer, ledger, reviews }: PrepareDeps,
   nowMs: number,
-): PreparedRun {
+): Promise<PreparedRun> {
   const { agentZip, cache, terms, mechanism } = request;
   const evalRunId = `run-${randomBytes(16).toString('hex')}`;
   const runToken = randomBytes(32).toString('base64url');
   const agentHash = sha256Hex(agentZip);
-  const review = terms.ranked ? reviews.admit(agentHash, nowMs) : null;
+  const review = terms.ranked ? await reviews.admit(agentHash, nowMs) : null;
   ledger.closeOverdue(nowMs, PARKED_FOR_MS);
   const runUrl = `${endpoint.baseUrl}/evaluation/v1/runs/${evalRunId}`;
   const issued = issuePlan(

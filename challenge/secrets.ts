@@ -36,18 +36,19 @@ export interface ChallengeKeys {
   rootKey: KeyObject;
   signerKey: KeyObject;
   epochSecret: Buffer;
-  /** Signs what came of reviews; nothing that a guest reads. */
-  reviewKey: KeyObject;
+  /** Session tokens of reviews are made from it. */
+  tokenSecret: Buffer;
 }
 
 /** The challenge's own keys below `stateDir` (0700), each file 0600; made on first use. */
 export async function loadKeys(stateDir: string): Promise<ChallengeKeys> {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  const epoch = await keptSecret(join(stateDir, 'epoch-secret'), () => randomBytes(32).toString('hex'));
+  const kept32 = async (name: string) =>
+    Buffer.from(await keptSecret(join(stateDir, name), () => randomBytes(32).toString('hex')), 'hex');
   return {
     rootKey: await keptEd25519(join(stateDir, 'plan-root.pem')),
     signerKey: await keptEd25519(join(stateDir, 'plan-signer.pem')),
-    epochSecret: Buffer.from(epoch, 'hex'),
-    reviewKey: await keptEd25519(join(stateDir, 'review-key.pem')),
+    epochSecret: await kept32('epoch-secret'),
+    tokenSecret: await kept32('review-token-secret'),
   };
 }

@@ -1,7 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { errorReply, send } from './http/replies.ts';
-import { createRoutes, type RouteDeps } from './http/routes.ts';
+import { errorReply, type Reply, send } from './http/replies.ts';
 import type { ServerIdentity } from './tls.ts';
 
 /** Bounds on what a peer can hold, in milliseconds and counts. */
@@ -24,7 +24,9 @@ export const SERVER_LIMITS: ServerLimits = {
 
 const MAX_HEADER_BYTES = 16 * 1024;
 
-export interface ServerOptions extends RouteDeps {
+export interface ServerOptions {
+  /** Answers a request, or throws the EvaluatorError that is the answer. */
+  route: (request: IncomingMessage) => Promise<Reply>;
   identity: ServerIdentity;
   host: string;
   /** 0: any free one. */
@@ -52,8 +54,7 @@ function listen(server: Server, host: string, port: number): Promise<number> {
 
 /** Serves the challenge's routes over TLS 1.3. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { identity, limits, onDefect } = options;
-  const route = createRoutes(options);
+  const { route, identity, limits, onDefect } = options;
   const server = createServer(
     {
       cert: identity.certificatePem,

@@ -3,11 +3,22 @@ import type { IncomingMessage } from 'node:http';
 import { type Code, EvaluatorError } from '../../guest/errors.ts';
 import type { Run } from '../ledger/ledger.ts';
 
-/** Compared with when a run is unknown, so that the answer takes as long; no token has this hash. */
+/** Compared with when nothing is known by an id, so that the answer takes as long; no token has this hash. */
 const DUMMY_TOKEN_SHA256 = randomBytes(32);
 
-function bearerToken(request: IncomingMessage): string {
+/** The bearer token of a request, or an empty string. */
+export function bearerToken(request: IncomingMessage): string {
   return /^Bearer ([\x21-\x7e]{1,256})$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+}
+
+/**
+ * Whether the request's token has this SHA-256 (hex). Null, for what is not known, takes as long as a wrong
+ * token.
+ */
+export function carriesToken(request: IncomingMessage, tokenSha256: string | null): boolean {
+  const given = createHash('sha256').update(bearerToken(request)).digest();
+  const expected = tokenSha256 === null ? DUMMY_TOKEN_SHA256 : Buffer.from(tokenSha256, 'hex');
+  return timingSafeEqual(given, expected) && tokenSha256 !== null;
 }
 
 /**
@@ -15,9 +26,7 @@ function bearerToken(request: IncomingMessage): string {
  * @throws run_token_invalid.
  */
 export function authorisedRun(request: IncomingMessage, run: Run | null): Run {
-  const given = createHash('sha256').update(bearerToken(request)).digest();
-  const expected = run ? Buffer.from(run.runTokenSha256, 'hex') : DUMMY_TOKEN_SHA256;
-  if (timingSafeEqual(given, expected) && run) return run;
+  if (carriesToken(request, run?.runTokenSha256 ?? null) && run) return run;
   throw new EvaluatorError('run_token_invalid', 'request: no such run, or not its token');
 }
 
@@ -88,7 +97,7 @@ export class RateWindow {
   take(key: string, nowMs: number): void {
     const recent = (this.#seen.get(key) ?? []).filter((at) => at > nowMs - this.#windowMs);
     if (recent.length >= this.#limit) {
-      throw new EvaluatorError('rate_limited', `request: more than ${this.#limit} per minute for this run`);
+      throw new EvaluatorError('rate_limited', `request: more than ${this.#limit} per minute`);
     }
     this.#seen.set(key, [...recent, nowMs]);
   }

@@ -25,6 +25,8 @@ export interface NewAssignment {
   expiresAtMs: number;
 }
 
+export type IssueAssignment = (session: Session, attempt: number) => NewAssignment;
+
 export interface StoredAssignment extends NewAssignment {
   sessionId: string;
   /** 1 for the session's first. */
@@ -84,10 +86,10 @@ export interface ReviewLedger {
   create(session: NewSession, nowMs: number): void;
   /**
    * Commits the session's next try; the tokens of earlier ones open nothing any more.
-   * @param issue given the number of the try, makes its assignment.
+   * @param issue makes the assignment of a session's try.
    * @throws review_session_unknown, ledger_transition_refused.
    */
-  prepare(sessionId: string, issue: (attempt: number) => NewAssignment, nowMs: number): StoredAssignment;
+  prepare(sessionId: string, issue: IssueAssignment, nowMs: number): StoredAssignment;
   /** Before anything was announced. @throws review_session_unknown, ledger_transition_refused. */
   cancel(sessionId: string, nowMs: number): void;
   session(sessionId: string): Session | null;
@@ -112,6 +114,8 @@ export interface ReviewLedger {
    */
   fail(assignmentId: string, reason: Code, nowMs: number): void;
   report(assignmentId: string): StoredReport | null;
+  /** @throws what `receive` would, but for a conflict. */
+  verifyTaking(assignmentId: string, nowMs: number): void;
   /**
    * Commits a receipt; the same bytes again give the same one.
    * @throws report_conflict when other bytes were received; assignment_superseded, assignment_expired,
@@ -134,6 +138,8 @@ export interface ReviewLedger {
   /** An operator sets an end aside, so that the agent may be reviewed again. @throws as revoke. */
   reopen(sessionId: string, reason: string, nowMs: number): void;
   history(sessionId: string): SessionHistoryEntry[];
+  /** A session with its last try. */
+  file(sessionId: string): ReviewFile | null;
   /** The agent's newest session that has come to an end, with its bytes. */
   newestConcluded(agentHash: string): ReviewFile | null;
   /** The session whose verdict has this digest. */

@@ -6,7 +6,7 @@ import type { Row } from '../ledger/rows.ts';
 import type {
   Announcement,
   Conclusion,
-  NewAssignment,
+  IssueAssignment,
   NewSession,
   ReviewFile,
   ReviewLedger,
@@ -98,12 +98,12 @@ export class SqliteReviewLedger implements ReviewLedger {
     });
   }
 
-  prepare(sessionId: string, issue: (attempt: number) => NewAssignment, nowMs: number): StoredAssignment {
+  prepare(sessionId: string, issue: IssueAssignment, nowMs: number): StoredAssignment {
     return transaction(this.#db, () => {
       const session = this.#known(sessionId);
       nextSessionState(session.state, 'prepare');
       const attempt = (this.newestAssignment(sessionId)?.attempt ?? 0) + 1;
-      const made = issue(attempt);
+      const made = issue(session, attempt);
       this.#db
         .prepare(
           `INSERT INTO review_assignments (assignment_id, session_id, attempt, assignment, token_sha256,
@@ -197,6 +197,11 @@ export class SqliteReviewLedger implements ReviewLedger {
     return this.#one(toReport, 'SELECT * FROM review_reports WHERE assignment_id = ?', assignmentId);
   }
 
+  verifyTaking(assignmentId: string, nowMs: number): void {
+    const { session, assignment } = this.#current(assignmentId);
+    verifyTaking(session, assignment, nowMs);
+  }
+
   receive(assignmentId: string, reportBytes: Buffer, nowMs: number): StoredReport {
     const reportSha256 = sha256Hex(reportBytes);
     return transaction(this.#db, () => {
@@ -281,6 +286,15 @@ export class SqliteReviewLedger implements ReviewLedger {
       .map(toSessionHistory);
   }
 
+  file(sessionId: string): ReviewFile | null {
+    const session = this.session(sessionId);
+    if (!session) return null;
+    const assignment = this.newestAssignment(sessionId);
+    const assignmentId = assignment?.assignmentId ?? '';
+    const [announcement, report] = [this.announcement(assignmentId), this.report(assignmentId)];
+    return { session, assignment, announcement, report };
+  }
+
   newestConcluded(agentHash: string): ReviewFile | null {
     const session = this.#one(
       toSession,
@@ -289,15 +303,7 @@ export class SqliteReviewLedger implements ReviewLedger {
       agentHash,
       ...CONCLUDED,
     );
-    if (!session) return null;
-    const assignment = this.newestAssignment(session.sessionId);
-    const assignmentId = assignment?.assignmentId ?? '';
-    return {
-      session,
-      assignment,
-      announcement: this.announcement(assignmentId),
-      report: this.report(assignmentId),
-    };
+    return session && this.file(session.sessionId);
   }
 
   sessionOf(reviewDigest: string): Session | null {

@@ -1,6 +1,5 @@
 import { verifyRecord } from '../../guest/consensus/record.ts';
-import { type Code, EvaluatorError } from '../../guest/errors.ts';
-import { decodeCanonical, encodeCanonical } from '../../guest/wire/canonical.ts';
+import { decodeCanonical } from '../../guest/wire/canonical.ts';
 import { digest } from '../../guest/wire/digest.ts';
 import { type PinnedMechanism, parseMechanism, trackRules } from '../../guest/wire/mechanism.ts';
 import { type EvalPlan, parsePlan, planDigest } from '../../guest/wire/plan.ts';
@@ -10,6 +9,7 @@ import { MAX_RESULT_BYTES, type Result, resultSchema } from '../../guest/wire/re
 import { parseSchema } from '../../guest/wire/scalars.ts';
 import { type CheckReport, runChecklist } from './checklist.ts';
 import { checkEvidence, EVIDENCE_CHECKS, type TrustPolicy, type VerifiedEvidence } from './evidence.ts';
+import { requireEqual } from './require-equal.ts';
 
 /** Everything a RESULT is checked for, in the order of spec/07; `docs/verification.md` explains each. */
 export const RESULT_CHECKS = [
@@ -47,12 +47,6 @@ export interface ResultVerdict {
   checks: CheckReport[];
   /** What the quote and its log show; null unless verified. */
   evidence: VerifiedEvidence | null;
-}
-
-function requireEqual(code: Code, what: string, found: unknown, expected: unknown): void {
-  const same = encodeCanonical([found]).equals(encodeCanonical([expected]));
-  if (!same)
-    throw new EvaluatorError(code, `${what}: ${JSON.stringify(found)} is not ${JSON.stringify(expected)}`);
 }
 
 function verifyIds(result: Result, plan: EvalPlan): void {

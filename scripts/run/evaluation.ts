@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadIssuer, loadKeys, planRootOf, signReviewRecord, writeReview } from '../../challenge/index.ts';
+import { loadIssuer, planRootOf } from '../../challenge/index.ts';
 import { renderAppCompose } from '../../compose/app-compose.ts';
 import type { AgentPackage } from '../../guest/agent/types.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
@@ -121,21 +121,6 @@ function keep(local: Local, running: Running): void {
   );
 }
 
-/** A desk has no review guest: its challenge signs an allow of its own, which says so. Returns the folder. */
-async function admitLocally({ work, agent }: Local): Promise<string> {
-  const { reviewKey } = await loadKeys(join(work, 'challenge'));
-  const reviews = join(work, 'reviews');
-  const record = {
-    schema_version: 1,
-    agent_hash: agent.agentHash,
-    verdict: 'allow',
-    issued_at_ms: Date.now(),
-    report: Buffer.from('local run: this agent was not reviewed').toString('hex'),
-  } as const;
-  writeReview(reviews, signReviewRecord(record, reviewKey));
-  return reviews;
-}
-
 /** The challenge: issues the plan, copied into `out`, and serves it over TLS on loopback. */
 export async function startChallengeProcess(local: Local, machine: SimulatedMachine): Promise<IssuedRun> {
   const { options, agent, loaded } = local;
@@ -154,7 +139,7 @@ export async function startChallengeProcess(local: Local, machine: SimulatedMach
     tdx_root_pem: machine.rootPem,
     client_ca_pem: loaded.goldenKey === null ? null : machine.kmsRootPem,
     golden_key_path: loaded.goldenKey,
-    reviews_dir: options.weight === 'ranked' ? await admitLocally(local) : null,
+    reviews: { kind: options.weight === 'ranked' ? 'unreviewed' : 'none' },
     collateral: machine.collateral,
     allowlist: {
       schema_version: 1,

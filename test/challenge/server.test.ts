@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRoutes } from '../../challenge/http/routes.ts';
 import { type RunningServer, SERVER_LIMITS, startServer } from '../../challenge/server.ts';
 import { issueServerIdentity } from '../../challenge/tls.ts';
 import { MAX_RESULT_BYTES } from '../../guest/wire/result.ts';
@@ -122,10 +123,12 @@ describe('what a peer can make it hold', () => {
         port: 0,
         limits: { ...SERVER_LIMITS, headersMs: 200, requestMs: 300, connections: 4 },
         onDefect: () => {},
-        ledger: challenge.ledger,
-        acceptor: challenge.acceptor,
-        artifact: () => Buffer.alloc(0),
-        now: () => challenge.clock.nowMs,
+        route: createRoutes({
+          ledger: challenge.ledger,
+          acceptor: challenge.acceptor,
+          artifact: () => Buffer.alloc(0),
+          now: () => challenge.clock.nowMs,
+        }),
       });
     });
     afterAll(() => server.close());

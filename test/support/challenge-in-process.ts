@@ -74,6 +74,7 @@ export async function testChallenge(
     },
     artifact: () => Buffer.from('the agent'),
     keyRelease: null,
+    review: null,
     identity: await identity,
     host: '127.0.0.1',
     port: 0,

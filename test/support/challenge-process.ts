@@ -36,7 +36,7 @@ export function challengeConfig(platform: Platform, overrides: Record<string, un
     tdx_root_pem: platform.rootPem,
     client_ca_pem: null as string | null,
     golden_key_path: null as string | null,
-    reviews_dir: null as string | null,
+    reviews: { kind: 'none' } as Record<string, unknown>,
     collateral: platform.collateral,
     allowlist: allowlistOf(platform),
     mechanism_path: MECHANISM_PATH,

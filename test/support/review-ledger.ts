@@ -27,6 +27,6 @@ export function newAssignment(assignmentId: string, nowMs: number): NewAssignmen
 
 /** The session's next try, with an id that tells its number. */
 export function prepareNext(ledger: SqliteReviewLedger, sessionId: string, nowMs: number): string {
-  const issue = (attempt: number) => newAssignment(`${sessionId}/${attempt}`, nowMs);
+  const issue = (_: unknown, attempt: number) => newAssignment(`${sessionId}/${attempt}`, nowMs);
   return ledger.prepare(sessionId, issue, nowMs).assignmentId;
 }
