@@ -7,10 +7,12 @@ import type { Host } from './config.ts';
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** 5xx, 429 and network failures may pass; every other answer is the challenge's last word. */
-const mayPass = (status: number) => status >= 500 || status === 429;
+/** 5xx, 429, a torn receipt and network failures may pass; every other answer is the challenge's last word. */
+const mayPass = (status: number) => status >= 500 || status === 429 || status === 200 || status === 202;
 
-async function post(plan: EvalPlan, bytes: Buffer, host: Host): Promise<Reply | null> {
+type DeliveryHost = Pick<Host, 'inputs' | 'journal' | 'nowMs' | 'clock' | 'signal'>;
+
+async function post(plan: EvalPlan, bytes: Buffer, host: DeliveryHost): Promise<Reply | null> {
   try {
     return await askChallenge({
       method: 'POST',
@@ -23,6 +25,16 @@ async function post(plan: EvalPlan, bytes: Buffer, host: Host): Promise<Reply | 
   } catch (error) {
     if (isEvaluatorError(error, 'challenge_unreachable')) return null;
     throw error;
+  }
+}
+
+/** The receipt in a reply; null when there is none, or none that can be read: the same bytes are sent again. */
+function receiptOf(reply: Reply): unknown {
+  if (reply.status !== 200 && reply.status !== 202) return null;
+  try {
+    return parseForeignJson(reply.body, { maxBytes: SMALL_REPLY, maxDepth: 4 });
+  } catch {
+    return null;
   }
 }
 
@@ -46,7 +58,7 @@ function refusal(reply: Reply): EvaluatorError {
  * POSTs the exact RESULT bytes until there is a receipt or the plan has expired (spec/01).
  * @returns the receipt document. @throws result_refused, result_undelivered.
  */
-export async function deliver(plan: EvalPlan, bytes: Buffer, host: Host): Promise<unknown> {
+export async function deliver(plan: EvalPlan, bytes: Buffer, host: DeliveryHost): Promise<unknown> {
   for (
     let attempt = 1, pauseMs = FIRST_PAUSE_MS;
     ;
@@ -54,9 +66,8 @@ export async function deliver(plan: EvalPlan, bytes: Buffer, host: Host): Promis
   ) {
     const reply = await post(plan, bytes, host);
     host.journal.write({ event: 'delivery', attempt, status: reply?.status ?? null });
-    if (reply && (reply.status === 200 || reply.status === 202)) {
-      return parseForeignJson(reply.body, { maxBytes: SMALL_REPLY, maxDepth: 4 });
-    }
+    const receipt = reply && receiptOf(reply);
+    if (receipt !== null) return receipt;
     if (reply && !mayPass(reply.status)) throw refusal(reply);
     if (host.nowMs() + pauseMs >= plan.expires_at_ms) {
       throw new EvaluatorError(

@@ -1,0 +1,103 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Capacity, type Need, type Release } from '../../../guest/trial/capacity.ts';
+
+const NOTHING: Need = { cpus: 0, memoryBytes: 0, diskBytes: 0, slots: 0 };
+const need = (some: Partial<Need>): Need => ({ ...NOTHING, slots: 1, ...some });
+const TOTAL: Need = { cpus: 4, memoryBytes: 100, diskBytes: 100, slots: 8 };
+
+/** Asks for a need and tells when it was granted. */
+function ask(capacity: Capacity, wanted: Need, order: number) {
+  const asked: { release: Release | null } = { release: null };
+  void capacity.acquire(wanted, order).then((release) => {
+    asked.release = release;
+  });
+  return asked;
+}
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('Capacity', () => {
+  it('names what can never fit', () => {
+    const capacity = new Capacity(TOTAL);
+    expect(capacity.neverFits(need({ cpus: 4, memoryBytes: 100 }))).toBeNull();
+    expect(capacity.neverFits(need({ cpus: 4.5 }))).toBe('cpus');
+    expect(capacity.neverFits(need({ memoryBytes: 101 }))).toBe('memoryBytes');
+    expect(capacity.neverFits(need({ diskBytes: 101 }))).toBe('diskBytes');
+    expect(capacity.neverFits(need({ slots: 9 }))).toBe('slots');
+  });
+
+  it('lets a small rep pass a large one that does not fit yet', async () => {
+    const capacity = new Capacity(TOTAL);
+    const first = ask(capacity, need({ cpus: 2 }), 0);
+    const large = ask(capacity, need({ cpus: 4 }), 1);
+    const small = ask(capacity, need({ cpus: 1 }), 2);
+    await settle();
+    expect([first, large, small].map(({ release }) => release !== null)).toEqual([true, false, true]);
+    first.release?.();
+    small.release?.();
+    await settle();
+    expect(large.release).not.toBeNull();
+  });
+
+  it('looks at a lower order first, and in turn at equal ones', async () => {
+    const capacity = new Capacity({ ...TOTAL, slots: 1 });
+    const first = ask(capacity, need({}), 5);
+    const [late, early, alsoEarly] = [
+      ask(capacity, need({}), 9),
+      ask(capacity, need({}), 1),
+      ask(capacity, need({}), 1),
+    ];
+    await settle();
+    first.release?.();
+    await settle();
+    expect([late, early, alsoEarly].map(({ release }) => release !== null)).toEqual([false, true, false]);
+    early.release?.();
+    await settle();
+    expect([late, alsoEarly].map(({ release }) => release !== null)).toEqual([false, true]);
+  });
+
+  it('takes a second release for nothing', async () => {
+    const capacity = new Capacity({ ...TOTAL, slots: 1 });
+    const first = ask(capacity, need({}), 0);
+    await settle();
+    first.release?.();
+    first.release?.();
+    const [second, third] = [ask(capacity, need({}), 1), ask(capacity, need({}), 2)];
+    await settle();
+    expect([second, third].map(({ release }) => release !== null)).toEqual([true, false]);
+  });
+
+  it('never grants more than there is, and grants everything in the end', async () => {
+    const needs = fc.array(
+      fc.record({
+        cpus: fc.integer({ min: 0, max: 4 }),
+        memoryBytes: fc.integer({ min: 0, max: 100 }),
+        diskBytes: fc.integer({ min: 0, max: 100 }),
+        slots: fc.integer({ min: 0, max: 8 }),
+      }),
+      { maxLength: 20 },
+    );
+    await fc.assert(
+      fc.asyncProperty(needs, async (wanted) => {
+        const capacity = new Capacity(TOTAL);
+        const used = { ...NOTHING };
+        let granted = 0;
+        await Promise.all(
+          wanted.map(async (one, order) => {
+            const release = await capacity.acquire(one, order);
+            granted++;
+            for (const key of Object.keys(used) as (keyof Need)[]) {
+              used[key] += one[key];
+              expect(used[key]).toBeLessThanOrEqual(TOTAL[key]);
+            }
+            await settle();
+            for (const key of Object.keys(used) as (keyof Need)[]) used[key] -= one[key];
+            release();
+          }),
+        );
+        expect(granted).toBe(wanted.length);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
