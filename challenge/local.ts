@@ -1,11 +1,10 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EvaluatorError } from '../guest/errors.ts';
 import { encodeCanonical } from '../guest/wire/canonical.ts';
 import { sha256Hex } from '../guest/wire/digest.ts';
 import { type PinnedMechanism, parseMechanism } from '../guest/wire/mechanism.ts';
 import { parsePlan } from '../guest/wire/plan.ts';
-import { ed25519PublicHex } from '../guest/wire/plan-signature.ts';
 import type { CollateralSource } from './accept.ts';
 import {
   type Challenge,
@@ -18,12 +17,12 @@ import { readGoldenKey } from './golden-key.ts';
 import { type Issuer, planRootOf } from './issue-plan.ts';
 import type { Ledger, Run } from './ledger/ledger.ts';
 import { isAwaiting, OPEN } from './ledger/machine.ts';
+import { loadIdentity, loadIssuer, readInput } from './local-state.ts';
 import { prepareRun } from './prepare.ts';
 import { fileReview } from './review/file.ts';
-import type { ReviewIssuer } from './review/issue-assignment.ts';
 import { NO_REVIEWS, type ReviewStore, UNREVIEWED } from './reviews.ts';
-import { keptSecret, loadKeys, writeSecret } from './secrets.ts';
-import { issueServerIdentity, type ServerIdentity } from './tls.ts';
+import { writeSecret } from './secrets.ts';
+import type { ServerIdentity } from './tls.ts';
 import { parseRoot } from './verify/root.ts';
 
 /** The one submitter of a local challenge. */
@@ -38,28 +37,6 @@ export type LocalDeps = Pick<ChallengeOptions, 'now' | 'log'> & {
 
 export interface LocalChallenge extends Challenge {
   evalRunId: string;
-}
-
-function readInput(path: string, field: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (cause) {
-    throw new EvaluatorError('usage', `config: ${field}: cannot read ${path}`, { cause });
-  }
-}
-
-/** The signing keys of a local challenge, made at the first call and kept in `stateDir`. */
-export async function loadIssuer(stateDir: string): Promise<Issuer & ReviewIssuer> {
-  const keys = await loadKeys(stateDir);
-  return { ...keys, challengeId: `local-${ed25519PublicHex(keys.rootKey).slice(0, 16)}` };
-}
-
-async function loadIdentity(config: ChallengeConfig, nowMs: number): Promise<ServerIdentity> {
-  const path = join(config.state_dir, `tls-${sha256Hex(config.host).slice(0, 16)}.json`);
-  const text = await keptSecret(path, async () =>
-    JSON.stringify(await issueServerIdentity(config.host, nowMs)),
-  );
-  return JSON.parse(text) as ServerIdentity;
 }
 
 const tokenPath = (config: ChallengeConfig, evalRunId: string): string =>

@@ -83,7 +83,16 @@ export const AWAITING_REPORT = [
   'announced',
 ] as const satisfies readonly SessionState[];
 /** States in which the session's outcome is still to come without a retry. */
-const OPEN = ['created', ...AWAITING_REPORT, 'received', 'parked'] as const satisfies readonly SessionState[];
+export const OPEN = [
+  'created',
+  ...AWAITING_REPORT,
+  'received',
+  'parked',
+] as const satisfies readonly SessionState[];
+export function isUndecided(state: SessionState): boolean {
+  return OPEN.some((open) => open === state);
+}
+
 /** Ends that another session of the same agent would only re-roll: an operator sets them aside, or nobody. */
 const FINAL = ['rejected', 'escalated', 'trust_failed', 'revoked'] as const satisfies readonly SessionState[];
 /** States whose report was judged, or that count as if it had been. */
@@ -115,7 +124,7 @@ export function verifyNoStandingSession(
   earlier: readonly { sessionId: string; state: SessionState }[],
 ): void {
   for (const { sessionId, state } of earlier) {
-    if (OPEN.some((open) => open === state)) {
+    if (isUndecided(state)) {
       throw new EvaluatorError('review_session_open', `review: this agent has an open session, ${sessionId}`);
     }
     if (FINAL.some((final) => final === state)) {

@@ -1,8 +1,7 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { type Code, EvaluatorError } from '../../guest/errors.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
 import { openDatabase, transaction } from '../ledger/database.ts';
-import type { Row } from '../ledger/rows.ts';
 import type {
   Announcement,
   Conclusion,
@@ -17,16 +16,13 @@ import type {
 } from './ledger.ts';
 import {
   AWAITING_REPORT,
-  CONCLUDED,
   nextSessionState,
   type SessionEvent,
   type SessionState,
   verifyNoStandingSession,
 } from './machine.ts';
 import { verifyCurrent, verifyOperatorReason, verifyTaking } from './refusals.ts';
-import { toAnnouncement, toAssignment, toReport, toSession, toSessionHistory } from './rows.ts';
-
-const marksOf = (values: readonly unknown[]) => values.map(() => '?').join(', ');
+import * as select from './sqlite-select.ts';
 
 /** Reviews in the embedded database: every change is one immediate, fully synchronous transaction. */
 export class SqliteReviewLedger implements ReviewLedger {
@@ -35,11 +31,6 @@ export class SqliteReviewLedger implements ReviewLedger {
   /** @param path the ledger's file, or `:memory:`. @throws ledger_unreadable. */
   constructor(path: string) {
     this.#db = openDatabase(path);
-  }
-
-  #one<T>(read: (row: Row) => T, sql: string, ...values: SQLInputValue[]): T | null {
-    const row = this.#db.prepare(sql).get(...values);
-    return row ? read(row) : null;
   }
 
   #known(sessionId: string): Session {
@@ -84,10 +75,7 @@ export class SqliteReviewLedger implements ReviewLedger {
 
   create(session: NewSession, nowMs: number): void {
     transaction(this.#db, () => {
-      const earlier = this.#db
-        .prepare('SELECT * FROM review_sessions WHERE agent_hash = ?')
-        .all(session.agentHash);
-      verifyNoStandingSession(earlier.map(toSession));
+      verifyNoStandingSession(select.sessionsOf(this.#db, session.agentHash));
       this.#db
         .prepare(
           `INSERT INTO review_sessions (session_id, submission_id, agent_hash, submission_received_at_ms, state)
@@ -128,26 +116,19 @@ export class SqliteReviewLedger implements ReviewLedger {
   }
 
   session(sessionId: string): Session | null {
-    return this.#one(toSession, 'SELECT * FROM review_sessions WHERE session_id = ?', sessionId);
+    return select.session(this.#db, sessionId);
   }
 
   sessionsIn(states: readonly SessionState[]): Session[] {
-    return this.#db
-      .prepare(`SELECT * FROM review_sessions WHERE state IN (${marksOf(states)}) ORDER BY rowid`)
-      .all(...states)
-      .map(toSession);
+    return select.sessionsIn(this.#db, states);
   }
 
   assignment(assignmentId: string): StoredAssignment | null {
-    return this.#one(toAssignment, 'SELECT * FROM review_assignments WHERE assignment_id = ?', assignmentId);
+    return select.assignment(this.#db, assignmentId);
   }
 
   newestAssignment(sessionId: string): StoredAssignment | null {
-    return this.#one(
-      toAssignment,
-      'SELECT * FROM review_assignments WHERE session_id = ? ORDER BY attempt DESC LIMIT 1',
-      sessionId,
-    );
+    return select.newestAssignment(this.#db, sessionId);
   }
 
   deploy(assignmentId: string, nowMs: number): void {
@@ -176,11 +157,7 @@ export class SqliteReviewLedger implements ReviewLedger {
   }
 
   announcement(assignmentId: string): Announcement | null {
-    return this.#one(
-      toAnnouncement,
-      'SELECT * FROM review_announcements WHERE assignment_id = ?',
-      assignmentId,
-    );
+    return select.announcement(this.#db, assignmentId);
   }
 
   fail(assignmentId: string, reason: Code, nowMs: number): void {
@@ -194,7 +171,7 @@ export class SqliteReviewLedger implements ReviewLedger {
   }
 
   report(assignmentId: string): StoredReport | null {
-    return this.#one(toReport, 'SELECT * FROM review_reports WHERE assignment_id = ?', assignmentId);
+    return select.report(this.#db, assignmentId);
   }
 
   verifyTaking(assignmentId: string, nowMs: number): void {
@@ -280,10 +257,7 @@ export class SqliteReviewLedger implements ReviewLedger {
   }
 
   history(sessionId: string): SessionHistoryEntry[] {
-    return this.#db
-      .prepare('SELECT * FROM review_history WHERE session_id = ? ORDER BY seq')
-      .all(sessionId)
-      .map(toSessionHistory);
+    return select.history(this.#db, sessionId);
   }
 
   file(sessionId: string): ReviewFile | null {
@@ -296,22 +270,12 @@ export class SqliteReviewLedger implements ReviewLedger {
   }
 
   newestConcluded(agentHash: string): ReviewFile | null {
-    const session = this.#one(
-      toSession,
-      `SELECT * FROM review_sessions WHERE agent_hash = ? AND state IN (${marksOf(CONCLUDED)})
-       ORDER BY rowid DESC LIMIT 1`,
-      agentHash,
-      ...CONCLUDED,
-    );
+    const session = select.newestConcluded(this.#db, agentHash);
     return session && this.file(session.sessionId);
   }
 
   sessionOf(reviewDigest: string): Session | null {
-    return this.#one(
-      toSession,
-      'SELECT review_sessions.* FROM review_sessions JOIN review_verdicts USING (session_id) WHERE review_digest = ?',
-      reviewDigest,
-    );
+    return select.sessionOf(this.#db, reviewDigest);
   }
 
   close(): void {
