@@ -135,6 +135,7 @@ async function prepare(
       },
       mechanism,
       ttlMs: config.plan_ttl_ms,
+      admission: config.reviews.kind === 'file' ? 'reviewed' : 'open',
     },
     { baseUrl: challenge.baseUrl, keyReleaseUrl: challenge.keyReleaseUrl, caPem: identity.caPem },
     preparation,

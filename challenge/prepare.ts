@@ -22,6 +22,8 @@ export interface RunRequest {
   terms: Pick<EvalPlan, 'ranked' | 'track' | 'policy' | 'r' | 'n_concurrent' | 'eval_app'>;
   mechanism: PinnedMechanism;
   ttlMs: number;
+  /** `reviewed`: the agent's review is asked for although the run is not ranked. A ranked run always asks. */
+  admission: 'reviewed' | 'open';
 }
 
 /** Where the challenge is reached. */
@@ -71,7 +73,8 @@ export async function prepareRun(
   const evalRunId = `run-${randomBytes(16).toString('hex')}`;
   const runToken = randomBytes(32).toString('base64url');
   const agentHash = sha256Hex(agentZip);
-  const review = terms.ranked ? await reviews.admit(agentHash, nowMs) : null;
+  const review =
+    terms.ranked || request.admission === 'reviewed' ? await reviews.admit(agentHash, nowMs) : null;
   ledger.closeOverdue(nowMs, PARKED_FOR_MS);
   const runUrl = `${endpoint.baseUrl}/evaluation/v1/runs/${evalRunId}`;
   const issued = issuePlan(

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,15 +5,15 @@ import { loadIssuer, planRootOf } from '../../challenge/index.ts';
 import { renderAppCompose } from '../../compose/app-compose.ts';
 import type { AgentPackage } from '../../guest/agent/types.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
-import type { KeyProvider, Measurement, VmShape } from '../../guest/wire/measurement.ts';
 import type { EvalPlan } from '../../guest/wire/plan.ts';
+import { admissionOf } from './admission.ts';
 import { guestSourceDigest } from './guest-source.ts';
 import type { LoadedCache } from './inputs.ts';
 import { localMechanism } from './local-mechanism.ts';
 import type { RunOptions } from './options.ts';
 import { type Running, startProcess, startServer } from './process.ts';
+import { ROOT, type SimulatedMachine, startSimulator } from './simulator.ts';
 
-export const ROOT = join(import.meta.dirname, '../..');
 const SHIPPED_MECHANISM = join(ROOT, 'guest/mechanism.yaml');
 const PLAN_TTL_MS = 24 * 3_600_000;
 
@@ -33,11 +32,8 @@ export interface Local {
   onLog: (process: string, line: string) => void;
 }
 
-interface SimulatedMachine {
-  socket: string;
-  rootPem: string;
-  kmsRootPem: string;
-  collateral: unknown;
+/** The machine that the guest runs on, as its plan names it. */
+interface EvalMachine extends SimulatedMachine {
   evalApp: EvalPlan['eval_app'];
   planRoot: { publicKey: string; challengeId: string };
 }
@@ -50,56 +46,27 @@ export function writeMechanism(work: string): string {
 }
 
 /** The simulated TDX machine, booted with the compose that names this challenge's root key. */
-export async function startMachine(local: Local): Promise<SimulatedMachine> {
+export async function startMachine(local: Local): Promise<EvalMachine> {
   const state = join(local.work, 'challenge');
   mkdirSync(state, { mode: 0o700 });
   const planRoot = planRootOf(await loadIssuer(state));
   const imageRef = `localhost/cvm-evaluator-guest-source@sha256:${guestSourceDigest(ROOT)}`;
-  const compose = join(local.work, 'app-compose.json');
   const envNames = ['EVAL_PLAN', 'EVAL_RUN_TOKEN', ...local.agent.manifest.env];
-  writeFileSync(compose, renderAppCompose({ imageRef, planRoot, envNames }));
-  const socket = join(local.work, 'dstack.sock');
-  const trust = join(local.work, 'trust');
-  const { running } = await startServer({
-    name: 'simulator',
-    script: join(ROOT, 'scripts/cli/main.ts'),
-    args: [
-      'simulate',
-      '--socket',
-      socket,
-      '--app-compose',
-      compose,
-      '--seed',
-      randomBytes(32).toString('hex'),
-      '--out',
-      trust,
-    ],
-    env: {},
-    input: '',
-    onStderr: (line) => local.onLog('simulator', line),
+  const machine = await startSimulator({
+    work: local.work,
+    appCompose: renderAppCompose({ imageRef, planRoot, envNames }),
+    onLog: (line) => local.onLog('simulator', line),
   });
-  keep(local, running);
-  const { measurement, key_provider, vm_shape } = JSON.parse(
-    readFileSync(join(trust, 'measurement.json'), 'utf8'),
-  ) as {
-    measurement: Measurement;
-    key_provider: KeyProvider;
-    vm_shape: VmShape;
+  keep(local, machine.running);
+  const { measurement, keyProvider, vmShape } = machine;
+  const evalApp = {
+    image_ref: imageRef,
+    compose_hash: measurement.compose_hash,
+    measurement,
+    key_provider: keyProvider,
+    vm_shape: vmShape,
   };
-  return {
-    socket,
-    rootPem: readFileSync(join(trust, 'root.pem'), 'utf8'),
-    kmsRootPem: readFileSync(join(trust, 'kms-root.pem'), 'utf8'),
-    collateral: JSON.parse(readFileSync(join(trust, 'collateral.json'), 'utf8')),
-    evalApp: {
-      image_ref: imageRef,
-      compose_hash: measurement.compose_hash,
-      measurement,
-      key_provider,
-      vm_shape,
-    },
-    planRoot,
-  };
+  return { ...machine, evalApp, planRoot };
 }
 
 /** What the challenge hands out for a run. */
@@ -122,7 +89,7 @@ function keep(local: Local, running: Running): void {
 }
 
 /** The challenge: issues the plan, copied into `out`, and serves it over TLS on loopback. */
-export async function startChallengeProcess(local: Local, machine: SimulatedMachine): Promise<IssuedRun> {
+export async function startChallengeProcess(local: Local, machine: EvalMachine): Promise<IssuedRun> {
   const { options, agent, loaded } = local;
   const zip = join(local.work, 'agent.zip');
   writeFileSync(zip, agent.zip);
@@ -139,7 +106,7 @@ export async function startChallengeProcess(local: Local, machine: SimulatedMach
     tdx_root_pem: machine.rootPem,
     client_ca_pem: loaded.goldenKey === null ? null : machine.kmsRootPem,
     golden_key_path: loaded.goldenKey,
-    reviews: { kind: options.weight === 'ranked' ? 'unreviewed' : 'none' },
+    reviews: admissionOf(options),
     collateral: machine.collateral,
     allowlist: {
       schema_version: 1,
@@ -183,7 +150,7 @@ export async function startChallengeProcess(local: Local, machine: SimulatedMach
 /** The guest, with what a deployed VM would hand it: the plan and the token as variables, nothing in argv. */
 export function startGuest(
   local: Local,
-  machine: SimulatedMachine,
+  machine: EvalMachine,
   { planBytes, runToken }: IssuedRun,
   handlers: { onStdout: (line: string) => void; onStderr: (line: string) => void },
 ): Running {

@@ -8,7 +8,7 @@ import { nameList, parseOptions, required } from '../cli/arguments.ts';
 
 export const USAGE = `evaluator run --cache DIR --agent DIR|ZIP|oracle|nop [--tasks a,b] [--reps N] [--concurrency N]
               [--policy vote|mean] [--solutions DIR] [--agent-env NAME,...] [--engine SOCKET]
-              [--golden-key FILE] [--ranked] [--out DIR] [--json]`;
+              [--golden-key FILE] [--ranked] [--review FILE] [--require-review] [--out DIR] [--json]`;
 
 export const HELP = `usage: ${USAGE}
 
@@ -25,6 +25,8 @@ Judges an agent on tasks: a simulated TDX machine, a challenge and the guest run
   --engine SOCKET    the container engine (default /var/run/docker.sock)
   --golden-key FILE  what a sealed cache was baked under; a folder of plain tasks is sealed under a new one
   --ranked           no network, no logs, a sealed cache; not for oracle and nop
+  --review FILE      the accepted review that \`evaluator review\` left; it is verified anew, with the files beside it
+  --require-review   refuse to run without one
   --out DIR          where plan, result, receipt and all that \`verify\` needs is left
                      (default out/<time>)
   --json             one JSON object on stdout
@@ -44,6 +46,8 @@ export interface RunOptions {
   engineSocket: string;
   goldenKey: string | null;
   weight: 'ranked' | 'calibration';
+  /** The accepted review that admits the run; null: none is asked for. */
+  review: string | null;
   out: string;
   format: 'json' | 'table';
 }
@@ -100,6 +104,8 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
       engine: { type: 'string', default: '/var/run/docker.sock' },
       'golden-key': { type: 'string' },
       ranked: { type: 'boolean', default: false },
+      review: { type: 'string' },
+      'require-review': { type: 'boolean', default: false },
       out: { type: 'string' },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
@@ -110,6 +116,8 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
   const agent = required(values.agent, 'agent', USAGE);
   if (values.ranked && isBuiltinAgent(agent))
     refuse(`--agent ${agent} only checks tasks: it cannot be ranked`);
+  if (values['require-review'] && values.review === undefined)
+    refuse('--require-review: name the accepted review with --review FILE (see `evaluator review`)');
   const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   return {
     cache: existing(required(values.cache, 'cache', USAGE), 'cache'),
@@ -123,6 +131,7 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
     engineSocket: values.engine,
     goldenKey: values['golden-key'] === undefined ? null : existing(values['golden-key'], 'golden-key'),
     weight: values.ranked ? 'ranked' : 'calibration',
+    review: values.review === undefined ? null : existing(values.review, 'review'),
     out: outputFolder(values.out ?? `out/${time}`),
     format: values.json ? 'json' : 'table',
   };

@@ -1,0 +1,41 @@
+import { encodeAppCompose } from './app-compose.ts';
+
+/** The variables of a review guest: confidential, and believed only as far as the assignment confirms them. */
+export const REVIEW_ENV_NAMES = [
+  'OPENROUTER_API_KEY',
+  'REVIEW_API_BASE_URL',
+  'REVIEW_SESSION_TOKEN',
+] as const;
+
+/** What is deployed for a review guest; everything in it is measured (spec/06). */
+export interface ReviewCompose {
+  /** `repo@sha256:…` of the review image. */
+  imageRef: string;
+  planRoot: { publicKey: string; challengeId: string };
+  /** Further arguments of a desk's guest; they are measured too, so that its reviews say where they are from. */
+  localArguments: readonly string[];
+}
+
+/** The exact bytes of its app-compose.json. No engine socket: an agent is read here, never run. */
+export function renderReviewCompose({ imageRef, planRoot, localArguments }: ReviewCompose): Buffer {
+  const command = [
+    '--plan-root',
+    planRoot.publicKey,
+    '--challenge-id',
+    planRoot.challengeId,
+    ...localArguments,
+  ];
+  const dockerCompose = [
+    'services:',
+    '  reviewer:',
+    `    image: ${imageRef}`,
+    '    restart: "no"',
+    `    command: ${JSON.stringify(command)}`,
+    '    environment:',
+    ...REVIEW_ENV_NAMES.map((name) => `      - ${name}`),
+    '    volumes:',
+    '      - /var/run/dstack.sock:/var/run/dstack.sock',
+    '',
+  ].join('\n');
+  return encodeAppCompose({ name: 'cvm-evaluator-review', dockerCompose, envNames: REVIEW_ENV_NAMES });
+}
