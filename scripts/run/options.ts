@@ -1,10 +1,9 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
 import type { Policy } from '../../guest/wire/plan.ts';
 import { isBuiltinAgent } from '../agent/builtin.ts';
 import { nameList, parseOptions, required } from '../cli/arguments.ts';
+import { existingPath, outputFolder, timeName } from '../cli/paths.ts';
 
 export const USAGE = `evaluator run --cache DIR --agent DIR|ZIP|oracle|nop [--tasks a,b] [--reps N] [--concurrency N]
               [--policy vote|mean] [--solutions DIR] [--agent-env NAME,...] [--engine SOCKET]
@@ -68,25 +67,7 @@ function policy(text: string): Policy {
   return refuse(`--policy ${JSON.stringify(text)}: must be vote or mean`);
 }
 
-function existing(path: string, option: string): string {
-  if (!existsSync(path)) refuse(`--${option} ${path}: no such file or folder`);
-  return resolve(path);
-}
-
-/** Made here, so that a run is not refused when it is over. */
-function outputFolder(path: string): string {
-  let entries: string[] = [];
-  try {
-    mkdirSync(path, { recursive: true });
-    accessSync(path, constants.W_OK);
-    entries = readdirSync(path);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    refuse(`--out ${path}: not a folder that can be written (${code}); name another`);
-  }
-  if (entries.length > 0) refuse(`--out ${path}: not empty; name a new folder`);
-  return resolve(path);
-}
+const existing = (path: string, option: string) => existingPath('run', option, path);
 
 /** Reads the verb's options; null when help was asked for. @throws usage. */
 export function readOptions(argv: readonly string[], nowMs: number): RunOptions | null {
@@ -118,7 +99,6 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
     refuse(`--agent ${agent} only checks tasks: it cannot be ranked`);
   if (values['require-review'] && values.review === undefined)
     refuse('--require-review: name the accepted review with --review FILE (see `evaluator review`)');
-  const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '');
   return {
     cache: existing(required(values.cache, 'cache', USAGE), 'cache'),
     agent: isBuiltinAgent(agent) ? agent : existing(agent, 'agent'),
@@ -132,7 +112,7 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
     goldenKey: values['golden-key'] === undefined ? null : existing(values['golden-key'], 'golden-key'),
     weight: values.ranked ? 'ranked' : 'calibration',
     review: values.review === undefined ? null : existing(values.review, 'review'),
-    out: outputFolder(values.out ?? `out/${time}`),
+    out: outputFolder('run', values.out ?? `out/${timeName(nowMs)}`),
     format: values.json ? 'json' : 'table',
   };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EvaluatorError } from '../../guest/errors.ts';
-import { askChallenge, SMALL_REPLY } from '../../guest/stages/challenge-client.ts';
+import { askChallenge, SMALL_REPLY } from '../../guest/net/challenge-client.ts';
 import { decodeF64be } from '../../guest/wire/f64.ts';
 import { parseForeignJson } from '../../guest/wire/foreign-json.ts';
 import type { EvalPlan } from '../../guest/wire/plan.ts';
