@@ -146,7 +146,7 @@ const STRATEGIES: Record<string, (world: World) => void> = {
   'drops a bad run and prepares again': (world) => {
     world.start(first(world));
     world.wait();
-    for (let i = 1; world.prepare(); i++) {
+    for (let i = 1; i < 4 && world.prepare(); i++) {
       const machine = world.boot(`run-${i}`);
       if (!machine) return;
       world.start(machine);
