@@ -1,9 +1,9 @@
 import { parseAgentPackage } from '../agent/package.ts';
 import type { AgentPackage } from '../agent/types.ts';
 import { EvaluatorError } from '../errors.ts';
+import { askChallenge } from '../net/challenge-client.ts';
 import { sha256Hex } from '../wire/digest.ts';
 import type { EvalPlan } from '../wire/plan.ts';
-import { askChallenge } from './challenge-client.ts';
 
 /**
  * Fetches the agent's ZIP from the plan's artifact_url: bearer token, size-capped, and hashed before

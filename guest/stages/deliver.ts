@@ -1,7 +1,7 @@
 import { EvaluatorError, isEvaluatorError } from '../errors.ts';
+import { askChallenge, type Reply, SMALL_REPLY } from '../net/challenge-client.ts';
 import { parseForeignJson } from '../wire/foreign-json.ts';
 import type { EvalPlan } from '../wire/plan.ts';
-import { askChallenge, type Reply, SMALL_REPLY } from './challenge-client.ts';
 import type { Host } from './config.ts';
 
 const FIRST_PAUSE_MS = 500;

@@ -1,6 +1,5 @@
-import pino from 'pino';
-import { EvaluatorError } from '../errors.ts';
 import type { Step } from '../golden/steps.ts';
+import { createJsonLog, type JsonLog } from '../process/json-log.ts';
 import type { PhaseName } from '../tracks/terminal-bench/phases.ts';
 
 export type Stage = 'preflight' | 'unlock' | 'run' | 'reduce' | 'emit';
@@ -30,36 +29,7 @@ export type JournalEvent =
   | { event: 'ended'; peak_rss_bytes: number }
   | { event: 'error'; code: string; fault: string; stage: Stage | null; message: string };
 
-export interface Journal {
-  /** @throws log_unwritable: a run whose own log cannot be written ends (spec/08). */
-  write(event: JournalEvent): void;
-}
+export type Journal = JsonLog<JournalEvent>;
 
-// Text of a container is never logged raw: these would move a terminal or split a line (spec/08).
-const UNSAFE = /[\u007f-\u009f\u2028\u2029]/g;
-
-/** In a line of JSON they can only stand inside of a string. */
-function escapeUnsafe(line: string): string {
-  return line.replace(UNSAFE, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-/** A pino logger of JSON lines on `fd` (2: stderr), synchronous, so that a killed guest loses nothing. */
-export function createJournal(fd: number): Journal {
-  const log = pino(
-    { base: null, timestamp: () => `,"time":${Date.now()}`, hooks: { streamWrite: escapeUnsafe } },
-    pino.destination({ dest: fd, sync: true }),
-  );
-  return {
-    write: (event) => {
-      try {
-        log.info(event);
-      } catch (cause) {
-        throw new EvaluatorError(
-          'log_unwritable',
-          `log: ${(cause as Error).message}; free disk space where stderr goes`,
-          { cause },
-        );
-      }
-    },
-  };
-}
+/** The journal of an evaluation on `fd`. */
+export const createJournal = (fd: number): Journal => createJsonLog<JournalEvent>(fd);

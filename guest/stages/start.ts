@@ -3,11 +3,11 @@ import { parseArgs } from 'node:util';
 import { connectGuestAgent, findGuestAgentSocket, refuseSimulatorVariable } from '../attest/dstack.ts';
 import { connectDocker } from '../engine/docker.ts';
 import { EvaluatorError } from '../errors.ts';
+import { asEvaluatorError, EXIT, exitCodeOf, SIGNAL_EXIT } from '../process/exit-codes.ts';
 import { systemClock } from '../trial/clock.ts';
 import { newSession } from '../trial/labels.ts';
 import { endSession, sweepSession } from '../trial/sweep.ts';
 import { CACHE_DIRECTORY, type GuestConfig, type GuestInputs, type Host } from './config.ts';
-import { asEvaluatorError, EXIT, exitCodeOf, SIGNAL_EXIT } from './exit-codes.ts';
 import { createJournal, type Journal, type Stage } from './journal.ts';
 
 /** A call of the guest agent has this long: a hung one has been a silent, billed VM (spec/04). */

@@ -1,5 +1,5 @@
 import { EvaluatorError } from '../../guest/errors.ts';
-import { asEvaluatorError, exitCodeOf } from '../../guest/stages/exit-codes.ts';
+import { asEvaluatorError, exitCodeOf } from '../../guest/process/exit-codes.ts';
 
 type Verb = (argv: string[]) => Promise<number>;
 

@@ -1,7 +1,7 @@
 import { appendFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
-import { EXIT, exitCodeOf, SIGNAL_EXIT } from '../../guest/stages/exit-codes.ts';
+import { EXIT, exitCodeOf, SIGNAL_EXIT } from '../../guest/process/exit-codes.ts';
 import { encodeCanonical, type Json } from '../../guest/wire/canonical.ts';
 import { parsePlan } from '../../guest/wire/plan.ts';
 import { parseResult } from '../../guest/wire/result.ts';

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { CODES, type Code, EvaluatorError, type Fault } from '../../guest/errors.ts';
-import { EXIT, exitCodeOf, SIGNAL_EXIT } from '../../guest/stages/exit-codes.ts';
+import { EXIT, exitCodeOf, SIGNAL_EXIT } from '../../guest/process/exit-codes.ts';
 import { FAILURE_CODES } from '../../guest/wire/score-record.ts';
 
 const ROOT = new URL('../../', import.meta.url);

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { askChallenge, type ChallengeRequest } from '../../../guest/stages/challenge-client.ts';
+import { askChallenge, type ChallengeRequest } from '../../../guest/net/challenge-client.ts';
 import { serverIdentity, startKeyServer } from '../../support/key-server.ts';
 import { rejectionCode } from '../../support/throws.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CODES, type Code, EvaluatorError } from '../../../guest/errors.ts';
-import { asEvaluatorError, exitCodeOf } from '../../../guest/stages/exit-codes.ts';
+import { asEvaluatorError, exitCodeOf } from '../../../guest/process/exit-codes.ts';
 
 describe('exit codes', () => {
   it('follow from the fault, but for a RESULT that the challenge refused', () => {
