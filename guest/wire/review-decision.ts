@@ -15,6 +15,7 @@ export const FINDING_CLASSES = {
   guest_agent_access: 'reject',
   // Suspicion without direct proof
   mentions_protected_path: 'escalate',
+  mentions_task_identity: 'escalate',
   executes_dynamic_code: 'escalate',
   downloads_and_executes: 'escalate',
   network_destination_not_allowed: 'escalate',
@@ -35,7 +36,7 @@ export const findingSchema = z.strictObject({
   path: z.string().max(4200),
   /** From 1; 0: the member as a whole. */
   line: int,
-  /** SHA-256 of the source text that it was found in. */
+  /** SHA-256 of that line in UTF-8, without its line break; for line 0 of the member's bytes. */
   excerpt_sha256: sha256,
 });
 export type Finding = z.infer<typeof findingSchema>;
