@@ -1,13 +1,17 @@
 import pLimit from 'p-limit';
-import type { Engine, ImageInfo } from '../engine/port.ts';
+import type { ImageInfo } from '../engine/port.ts';
 import { EvaluatorError } from '../errors.ts';
 import { TASK_IMAGE_EXPECTATION, verifyTaskImage } from '../tasks/image-rules.ts';
 import type { CachedTask } from '../tasks/types.ts';
-import type { TrialTask } from '../trial/session.ts';
+import { withStartRetries } from '../trial/faults.ts';
+import type { TrialContext, TrialTask } from '../trial/session.ts';
 
 const PULLS_AT_ONCE = 2;
 
-async function present(engine: Engine, task: CachedTask): Promise<ImageInfo> {
+type PullContext = Pick<TrialContext, 'engine' | 'signal' | 'counters' | 'maxStartRetries'>;
+
+async function present(context: PullContext, task: CachedTask): Promise<ImageInfo> {
+  const { engine } = context;
   const found = await engine.image(task.image);
   if (found) return found;
   if (task.imageSource !== 'pulled') {
@@ -16,7 +20,7 @@ async function present(engine: Engine, task: CachedTask): Promise<ImageInfo> {
       `task ${task.taskId}: image ${task.image} is not on this engine; bake the task here again`,
     );
   }
-  await engine.pull(task.image);
+  await withStartRetries(context, () => engine.pull(task.image));
   const pulled = await engine.image(task.image);
   if (!pulled)
     throw new EvaluatorError(
@@ -28,14 +32,14 @@ async function present(engine: Engine, task: CachedTask): Promise<ImageInfo> {
 
 /** The images of all tasks, pulled by digest where needed, checked, by task id. @throws image_*, engine_*. */
 export async function resolveImages(
-  engine: Engine,
+  context: PullContext,
   tasks: readonly CachedTask[],
 ): Promise<Map<string, TrialTask['image']>> {
   const limit = pLimit(PULLS_AT_ONCE);
   const resolved = await Promise.all(
     tasks.map((task) =>
       limit(async () => {
-        const image = await present(engine, task);
+        const image = await present(context, task);
         verifyTaskImage(image, TASK_IMAGE_EXPECTATION, `task ${task.taskId}`);
         const { id, env } = image;
         return [

@@ -6,13 +6,9 @@ import type { EngineInfo } from '../engine/port.ts';
 import { EvaluatorError } from '../errors.ts';
 import type { TaskCache } from '../tasks/types.ts';
 import { diskNeed, repNeed } from '../tracks/terminal-bench/run-task.ts';
-import { verifyVerifierPath } from '../tracks/terminal-bench/verify.ts';
 import { Capacity } from '../trial/capacity.ts';
-import { labelsOf } from '../trial/labels.ts';
-import { networkName } from '../trial/sandbox.ts';
-import type { TrialContext, TrialTask, Upload } from '../trial/session.ts';
+import type { TrialContext, Upload } from '../trial/session.ts';
 import { sweepOrphans } from '../trial/sweep.ts';
-import { createToolsVolume } from '../trial/tools-volume.ts';
 import { type Mechanism, trackRules } from '../wire/mechanism.ts';
 import type { EvalPlan } from '../wire/plan.ts';
 import { fetchAgent, verifyAgentEnv } from './artifact.ts';
@@ -21,12 +17,12 @@ import { verifyEngineFloor } from './engine-floor.ts';
 import { resolveImages } from './images.ts';
 import type { Order, OrderedTask } from './order.ts';
 import { openPlannedCache, readMechanism, readPlan, verifyOffered } from './preflight-plan.ts';
+import { prepareEngine } from './prepare-engine.ts';
 import { readSolution } from './solutions.ts';
 import { toTrialTask } from './trial-task.ts';
 
 const MIB = 1024 * 1024;
 const UPLOADS_AT_ONCE = 4;
-const CONTROLS_AT_ONCE = 2;
 
 async function capacityOf(
   plan: EvalPlan,
@@ -72,10 +68,11 @@ async function orderedTasks(
   cache: TaskCache,
   agent: AgentPackage,
   mechanism: Mechanism,
+  base: Omit<TrialContext, 'toolsVolume'>,
 ): Promise<OrderedTask[]> {
   const rules = trackRules(mechanism, plan.track);
   const images = await resolveImages(
-    host.engine,
+    base,
     plan.tasks.map((task) => cache.task(task.task_id)),
   );
   return Promise.all(
@@ -126,13 +123,6 @@ async function trialContext(
   };
 }
 
-/** One trivial verification per image: test.sh can be run, and its reward read, before any agent starts. */
-async function verifyImages(context: TrialContext, tasks: readonly OrderedTask[]): Promise<void> {
-  const limit = pLimit(CONTROLS_AT_ONCE);
-  const byImage = new Map<string, TrialTask>(tasks.map((task) => [task.trial.image.id, task.trial]));
-  await Promise.all([...byImage.values()].map((task) => limit(() => verifyVerifierPath(context, task))));
-}
-
 /**
  * Everything that can refuse a run before it costs anything: plan, window, token, mechanism, cache, engine,
  * images, agent, capacity. A plan that cannot be run is refused here, before any key is asked for.
@@ -148,30 +138,14 @@ export async function preflight(host: Host): Promise<Order> {
   verifyEngineFloor(info, mechanism.floors);
   const agentPackage = await fetchAgent(plan, host.inputs.runToken);
   verifyAgentEnv(agentPackage, plan);
-  const tasks = await orderedTasks(host, plan, cache, agentPackage, mechanism);
   const base = await trialContext(host, plan, info, mechanism);
+  const tasks = await orderedTasks(host, plan, cache, agentPackage, mechanism, base);
   const capacity = await capacityOf(plan, info, mechanism, base.diskPath);
   for (const task of tasks) verifyFits(capacity, task, plan);
-  const toolsVolume = await toolsVolumeOf(base, cache, tasks);
-  const context = { ...base, toolsVolume };
-  if (tasks.some((task) => task.trial.network === 'open')) await openNetwork(context);
-  await verifyImages(context, tasks);
-  return { plan, pinned, cache, agentPackage, tasks, context, capacity };
-}
-
-async function toolsVolumeOf(
-  context: Omit<TrialContext, 'toolsVolume'>,
-  cache: TaskCache,
-  tasks: readonly OrderedTask[],
-): Promise<string> {
-  const image = tasks[0]?.trial.image.id;
-  if (cache.toolchainPath === null || image === undefined) {
+  const [first, ...others] = tasks.map(({ trial }) => trial);
+  if (cache.toolchainPath === null || first === undefined) {
     throw new EvaluatorError('cache_toolchain_missing', `${cache.directory}: no toolchain.tar; bake again`);
   }
-  return createToolsVolume(context, cache.toolchainPath, image);
-}
-
-async function openNetwork(context: TrialContext): Promise<void> {
-  const name = networkName(context);
-  await context.engine.createNetwork(name, labelsOf(context.session, context.runId, 'trial', 'network'));
+  const context = await prepareEngine(base, cache.toolchainPath, [first, ...others]);
+  return { plan, pinned, cache, agentPackage, tasks, context, capacity };
 }

@@ -106,7 +106,7 @@ function isStartFault(error: unknown): boolean {
  * and each failed one is counted (spec/02). Anything that is not the machine's failure is thrown at once.
  */
 export async function withStartRetries<T>(
-  context: TrialContext,
+  context: Pick<TrialContext, 'signal' | 'counters' | 'maxStartRetries'>,
   attempt: () => Promise<T>,
 ): Promise<{ value: T; retries: number }> {
   for (let retries = 0; ; retries++) {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { labelsOf } from './labels.ts';
 import { TOOLS } from './sandbox.ts';
@@ -18,7 +19,7 @@ export async function createToolsVolume(
   const labels = labelsOf(session, context.runId, 'tools', 'tools');
   await engine.createVolume(name, labels);
   const helper = await engine.create({
-    name: `cvm-eval-tools-${session.id}`,
+    name: `${name}-${randomBytes(6).toString('hex')}`,
     image: imageId,
     command: [`${TOOLS}/busybox`, 'true'],
     env: [],

@@ -100,6 +100,27 @@ export async function runSecondLife(
     await killQuietly(context, target.containerId);
     return 'broken';
   }
+  return untilHolderExits(context, target, task);
+}
+
+/**
+ * The same in a container of ours that no agent has seen: a start that fails is the engine's failure.
+ * @throws engine_*.
+ */
+export async function runFreshLife(
+  context: TrialContext,
+  target: Target,
+  task: TrialTask,
+): Promise<VerifierEnd> {
+  await context.engine.start(target.containerId);
+  return untilHolderExits(context, target, task);
+}
+
+async function untilHolderExits(
+  context: TrialContext,
+  target: Target,
+  task: TrialTask,
+): Promise<VerifierEnd> {
   const exit = context.engine.waitExit(target.containerId, task.verifier.timeoutMs);
   if (!(await endsWithinDisk(context, target, task, exit))) {
     await killQuietly(context, target.containerId);

@@ -2,7 +2,10 @@ import { Readable } from 'node:stream';
 import type { Engine, RunningExec } from '../../guest/engine/port.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 
-/** `not_done`: the engine never saw the call. `answer_lost`: it carried it out, and its answer got lost. */
+/**
+ * `not_done`: the engine never saw the call, and its deadline passed. `answer_lost`: it carried it out, and the
+ * connection broke before its answer.
+ */
 export type FaultKind = 'not_done' | 'answer_lost';
 
 export interface EngineFault {
@@ -44,7 +47,10 @@ export function faultyEngine(real: Engine, fault: EngineFault | null): FaultyEng
         const at = calls.length;
         const isAgent = (args[1] as { command?: string[] } | undefined)?.command?.includes(AGENT_SCRIPT);
         if (name === 'startExec' && agentExecs.has(String(args[0]))) agentStarts.push(at);
-        const lost = new EvaluatorError('engine_timeout', `${name} (call ${at}): lost on purpose`);
+        const lost = new EvaluatorError(
+          fault?.kind === 'not_done' ? 'engine_timeout' : 'engine_unreachable',
+          `${name} (call ${at}): lost on purpose`,
+        );
         if (fails(at) && fault?.kind === 'not_done') throw lost;
         const answer = await call.apply(target, args);
         if (name === 'createExec' && isAgent) agentExecs.add(String(answer));

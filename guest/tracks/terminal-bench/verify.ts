@@ -3,7 +3,13 @@ import type { CachedTask, TaskFile } from '../../tasks/types.ts';
 import { chargedTo, interference, verifySameContainer } from '../../trial/faults.ts';
 import { createSandbox, type Sandbox, startHolder } from '../../trial/sandbox.ts';
 import type { TrialContext, TrialTask, Upload } from '../../trial/session.ts';
-import { runLiveVerifier, runSecondLife, uploadTests, type VerifierEnd } from '../../trial/verifier-life.ts';
+import {
+  runFreshLife,
+  runLiveVerifier,
+  runSecondLife,
+  uploadTests,
+  type VerifierEnd,
+} from '../../trial/verifier-life.ts';
 import { type Collected, collect, readTestOutput } from './collect.ts';
 
 /** A task with what its verification needs; `tests` are read only when no agent of it will start again. */
@@ -68,7 +74,7 @@ async function verifyVerifier(
   const trial: TrialTask = { ...task.trial, network: 'none' };
   const created = await createSandbox(context, trial, trial.taskId, 'control');
   try {
-    let run = runSecondLife;
+    let run = runFreshLife;
     if (task.trial.verifier.mode === 'live') {
       await startHolder(context, created, task.trial);
       run = runLiveVerifier;
@@ -85,7 +91,8 @@ async function verifyVerifier(
         'see docs/verifier-front.md for what tests may ask for',
     );
   } finally {
-    await context.engine.remove(created.containerId);
+    // A late remove is left to the sweep (spec/02).
+    await context.engine.remove(created.containerId).catch(() => undefined);
   }
 }
 

@@ -22,6 +22,7 @@ const task = (taskId: string, imageSource: CachedTask['imageSource'] = 'built') 
 /** An engine that knows these images, and gets `pullable` ones when asked to. */
 function engineWith(known: Record<string, ImageInfo>, pullable: Record<string, ImageInfo> = {}) {
   const pulled: string[] = [];
+  const counters = { faults: 0 };
   const engine = {
     image: async (ref: string) => known[ref] ?? null,
     pull: async (ref: string) => {
@@ -30,7 +31,8 @@ function engineWith(known: Record<string, ImageInfo>, pullable: Record<string, I
       if (pullable[ref]) known[ref] = pullable[ref];
     },
   } as unknown as Engine;
-  return { engine, pulled };
+  const context = { engine, counters, maxStartRetries: 2, signal: new AbortController().signal };
+  return { context, counters, pulled };
 }
 
 describe('resolveImages', () => {
@@ -40,35 +42,36 @@ describe('resolveImages', () => {
     ['that declares a volume', { volumes: ['/data'] }, 'image_declares_volume'],
     ['that carries a label of ours', { labels: { [LABEL.owner]: '' } }, 'image_label_reserved'],
   ])('refuses an image %s', async (_, change, code) => {
-    const { engine } = engineWith({ 'ref-a': { ...IMAGE, ...change } });
-    expect(await rejectionCode(resolveImages(engine, [task('a')]))).toBe(code);
+    const { context } = engineWith({ 'ref-a': { ...IMAGE, ...change } });
+    expect(await rejectionCode(resolveImages(context, [task('a')]))).toBe(code);
   });
 
   it('gives each task its image, / where it names no WORKDIR', async () => {
-    const { engine, pulled } = engineWith({
+    const { context, pulled } = engineWith({
       'ref-a': IMAGE,
       'ref-b': { ...IMAGE, id: 'sha256:2', workingDir: '' },
     });
-    const images = await resolveImages(engine, [task('a'), task('b')]);
+    const images = await resolveImages(context, [task('a'), task('b')]);
     expect(images.get('a')).toEqual({ id: 'sha256:1', env: ['PATH=/bin'], workdir: '/app', source: 'built' });
     expect([images.get('b')?.workdir, pulled]).toEqual(['/', []]);
   });
 
   it('pulls what a registry has, by its digest', async () => {
-    const { engine, pulled } = engineWith({}, { 'ref-a': IMAGE });
-    expect((await resolveImages(engine, [task('a', 'pulled')])).get('a')?.id).toBe('sha256:1');
+    const { context, pulled } = engineWith({}, { 'ref-a': IMAGE });
+    expect((await resolveImages(context, [task('a', 'pulled')])).get('a')?.id).toBe('sha256:1');
     expect(pulled).toEqual(['ref-a']);
   });
 
   it('does not look for a built image anywhere else', async () => {
-    const { engine, pulled } = engineWith({}, { 'ref-a': IMAGE });
-    expect(await rejectionCode(resolveImages(engine, [task('a')]))).toBe('image_missing');
+    const { context, pulled } = engineWith({}, { 'ref-a': IMAGE });
+    expect(await rejectionCode(resolveImages(context, [task('a')]))).toBe('image_missing');
     expect(pulled).toEqual([]);
   });
 
-  it('refuses one that is absent after its pull, and hands on a failed pull', async () => {
-    const { engine } = engineWith({});
-    expect(await rejectionCode(resolveImages(engine, [task('a', 'pulled')]))).toBe('image_missing');
-    expect(await rejectionCode(resolveImages(engine, [task('unreachable', 'pulled')]))).toBe('engine_error');
+  it('refuses one that is absent after its pull; a failing pull is made again, and counted', async () => {
+    const { context, counters, pulled } = engineWith({});
+    expect(await rejectionCode(resolveImages(context, [task('a', 'pulled')]))).toBe('image_missing');
+    expect(await rejectionCode(resolveImages(context, [task('unreachable', 'pulled')]))).toBe('engine_error');
+    expect([pulled.slice(1), counters.faults]).toEqual([Array(3).fill('ref-unreachable'), 3]);
   });
 });

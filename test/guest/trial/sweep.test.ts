@@ -45,6 +45,12 @@ describe('sweepOrphans', () => {
     expect(removed).toEqual(['dead-container', 'dead-volume', 'dead-network', 'dead-image']);
   });
 
+  it('leaves its own session alone, whatever its owner is', async () => {
+    const { engine, removed } = shelf(objectsOf(dead));
+    await sweepOrphans(engine, dead);
+    expect(removed).toEqual([]);
+  });
+
   it('removes what names no owner', async () => {
     const { engine, removed } = shelf([{ kind: 'volume', id: 'v', labels: { [LABEL.session]: 'x' } }]);
     await sweepOrphans(engine, mine);
