@@ -131,6 +131,12 @@ export const CODES = {
   image_pull_failed: 'infra',
   base_unavailable: 'infra',
   command_failed: 'infra',
+  // building images (spec/06)
+  build_unavailable: 'infra',
+  build_source_invalid: 'input',
+  build_base_unpinned: 'input',
+  build_failed: 'infra',
+  build_not_reproducible: 'infra',
   // verification list (spec/04, spec/07)
   clock_invalid: 'infra',
   quote_trailing_bytes: 'attestation',

@@ -1,0 +1,40 @@
+/** Files of packages that nothing loads: sources of other languages, typings, maps, manuals. */
+const DROPPED_FILE =
+  /(?:\.(?:[cm]?tsx?|map|flow|md|markdown|mkd|c|cc|h|gyp|gypi|node|scm|sh|ya?ml|html|coffee|patch|bcmp|tgz|tap|jsonc?5|txt|mak)|(?:^|\/)(?:makefile|jakefile|gruntfile\.js|package-lock\.json|bower\.json|component\.json|grammar\.js(?:on)?|node-types\.json|tree-sitter\.json|tsconfig[^/]*\.json))$/i;
+const DROPPED_FOLDER = new Set([
+  '__tests__',
+  'bench',
+  'benchmark',
+  'benchmarks',
+  'bindings',
+  'coverage',
+  'docs',
+  'example',
+  'examples',
+  'man',
+  'prebuilds',
+  'queries',
+  'test',
+  'tests',
+]);
+/** Second copies of a package's code, in a form that Node does not load. */
+const DROPPED_IN: Readonly<Record<string, readonly string[]>> = {
+  'node-forge': ['dist/', 'flash/'],
+  protobufjs: ['cli/', 'dist/', 'scripts/'],
+  'web-tree-sitter': ['debug/', 'web-tree-sitter.cjs'],
+  zod: ['src/'],
+};
+const LICENCE = /^(?:licen[cs]e|notice|copying)/i;
+
+/** Whether a file of a package goes into an image. `path` is relative to the package's folder. */
+export function isShipped(packageName: string, path: string): boolean {
+  const segments = path.split('/');
+  const name = segments.at(-1) ?? '';
+  if (segments.some((segment) => segment.startsWith('.'))) return false;
+  if (LICENCE.test(name)) return true;
+  if (segments.slice(0, -1).some((segment) => DROPPED_FOLDER.has(segment))) return false;
+  if (DROPPED_IN[packageName]?.some((start) => path.startsWith(start))) return false;
+  // Of a grammar only its WebAssembly is loaded.
+  if (packageName.startsWith('tree-sitter-')) return name.endsWith('.wasm') || path === 'package.json';
+  return !DROPPED_FILE.test(path);
+}
