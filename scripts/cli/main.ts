@@ -9,6 +9,10 @@ const VERBS: Readonly<Record<string, { summary: string; load: () => Promise<Verb
     summary: 'judge an agent on tasks, end to end, with a simulated TDX machine',
     load: async () => (await import('./run.ts')).run,
   },
+  review: {
+    summary: 'review an agent: static findings, one model call, an attested verdict',
+    load: async () => (await import('./review.ts')).review,
+  },
   verify: {
     summary: 'check a RESULT offline, one line per check',
     load: async () => (await import('./verify.ts')).verify,

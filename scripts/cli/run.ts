@@ -1,24 +1,24 @@
-import { appendFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EvaluatorError } from '../../guest/errors.ts';
-import { EXIT, exitCodeOf, SIGNAL_EXIT } from '../../guest/process/exit-codes.ts';
+import type { EvaluatorError } from '../../guest/errors.ts';
+import { EXIT, exitCodeOf } from '../../guest/process/exit-codes.ts';
 import { encodeCanonical, type Json } from '../../guest/wire/canonical.ts';
 import { parsePlan } from '../../guest/wire/plan.ts';
 import { parseResult } from '../../guest/wire/result.ts';
 import {
   type IssuedRun,
   type Local,
-  makeWork,
   startChallengeProcess,
   startGuest,
   startMachine,
   writeMechanism,
 } from '../run/evaluation.ts';
 import { loadAgent, loadCache, verifyEngineReady } from '../run/inputs.ts';
+import { type JournalLine, keepEvent, parseEvent, showEvent } from '../run/journal.ts';
+import { withParts } from '../run/lifecycle.ts';
 import { HELP, type RunOptions, readOptions } from '../run/options.ts';
 import { aborted, awaitJudgement, type RepTimes, type Summary, summarize } from '../run/outcome.ts';
-import type { Running } from '../run/process.ts';
-import { painter, progressLine, table, verdictLine } from '../run/show.ts';
+import { painter, table, verdictLine } from '../run/show.ts';
 
 /** What the guest process said: the last RESULT line, its journal, its exit code. */
 interface GuestWord {
@@ -29,34 +29,8 @@ interface GuestWord {
   exitCode: number | null;
 }
 
-/** One event on stderr: a line for a person on a terminal, JSON otherwise. */
-function show(event: Record<string, unknown>): void {
-  if (!process.stderr.isTTY) process.stderr.write(`${JSON.stringify(event)}\n`);
-  else {
-    const line = progressLine(event, painter(process.stderr, process.env));
-    if (line !== null) process.stderr.write(`${line}\n`);
-  }
-}
-
-/** The same, kept in the run's journal. */
-function say({ options, fail }: Pick<Local, 'options' | 'fail'>, event: Record<string, unknown>): void {
-  show(event);
-  const journal = join(options.out, 'journal.jsonl');
-  try {
-    appendFileSync(journal, `${JSON.stringify(event)}\n`);
-  } catch (cause) {
-    const why = `${journal}: cannot be written (${(cause as Error).message}); free disk space or choose another --out`;
-    fail(new EvaluatorError('log_unwritable', why, { cause }));
-  }
-}
-
-function parseEvent(line: string): Record<string, unknown> {
-  try {
-    return JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    return { event: 'log', process: 'guest', line };
-  }
-}
+const say = ({ options, fail }: Pick<Local, 'options' | 'fail'>, event: JournalLine): void =>
+  keepEvent(options.out, fail, event);
 
 async function runGuest(
   local: Local,
@@ -144,33 +118,13 @@ export async function run(argv: readonly string[]): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const { work, remove } = makeWork();
-  const running: Running[] = [];
-  let ended: Promise<void> | null = null;
-  const endAll = async () => {
-    // The guest first: it takes its containers down.
-    for (const part of running.toReversed()) await part.stop();
-    remove();
-    // Of a refused run nothing is left, not even the folder that was made for it.
-    if (readdirSync(options.out).length === 0) rmdirSync(options.out);
-  };
-  const end = () => {
-    ended ??= endAll();
-    return ended;
-  };
-  for (const name of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(name, () => void end().finally(() => process.exit(SIGNAL_EXIT[name])));
-  }
-  try {
+  return withParts(options.out, async ({ work, running, fail, failed }) => {
     const agent = await loadAgent(options.agent);
     const mechanism = writeMechanism(work);
     await verifyEngineReady(options, mechanism);
-    const { promise: failed, resolve: fail } = Promise.withResolvers<EvaluatorError>();
-    const loaded = await loadCache(options, work, (message) => show({ event: 'progress', message }));
+    const loaded = await loadCache(options, work, (message) => showEvent({ event: 'progress', message }));
     const onLog: Local['onLog'] = (name, line) =>
       say({ options, fail }, { event: 'log', process: name, line });
     return await evaluate({ options, agent, loaded, mechanism, work, running, fail, onLog }, failed);
-  } finally {
-    await end();
-  }
+  });
 }

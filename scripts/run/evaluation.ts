@@ -1,5 +1,4 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadIssuer, planRootOf } from '../../challenge/index.ts';
 import { renderAppCompose } from '../../compose/app-compose.ts';
@@ -185,10 +184,4 @@ export function startGuest(
   });
   local.running.push(running);
   return running;
-}
-
-/** A scratch folder, removed with everything in it when the run is over. */
-export function makeWork(): { work: string; remove: () => void } {
-  const work = mkdtempSync(join(tmpdir(), 'cvm-eval-'));
-  return { work, remove: () => rmSync(work, { recursive: true, force: true }) };
 }
