@@ -5,17 +5,20 @@ export interface ForeignLimits {
   maxDepth: number;
 }
 
+/** Of an object that has shown no key yet: most of a hostile million have none. */
+const NO_KEYS: ReadonlySet<string> = new Set();
+
 /**
  * Walks JSON text that JSON.parse has accepted and refuses what it hides: a key given twice (after
  * unescaping) and nesting beyond the cap.
  */
 function checkStructure(text: string, maxDepth: number): void {
-  const open: (Set<string> | null)[] = [];
+  const open: (ReadonlySet<string> | null)[] = [];
   let expectKey = false;
   for (let i = 0; i < text.length; i++) {
     const c = text[i];
     if (c === '{' || c === '[') {
-      open.push(c === '{' ? new Set() : null);
+      open.push(c === '{' ? NO_KEYS : null);
       expectKey = c === '{';
       if (open.length > maxDepth)
         throw new EvaluatorError('json_too_deep', `document: deeper than ${maxDepth} levels`);
@@ -23,13 +26,18 @@ function checkStructure(text: string, maxDepth: number): void {
       open.pop();
       expectKey = false;
     } else if (c === ',') {
-      expectKey = open.at(-1) instanceof Set;
+      expectKey = open[open.length - 1] instanceof Set;
     } else if (c === '"') {
       const start = i;
-      for (i++; text[i] !== '"'; i++) if (text[i] === '\\') i++;
-      const keys = open.at(-1);
+      let escaped = false;
+      for (i++; text[i] !== '"'; i++) {
+        if (text[i] !== '\\') continue;
+        escaped = true;
+        i++;
+      }
+      const keys = open[open.length - 1];
       if (!expectKey || !keys) continue;
-      const key = JSON.parse(text.slice(start, i + 1)) as string;
+      const key = escaped ? (JSON.parse(text.slice(start, i + 1)) as string) : text.slice(start + 1, i);
       if (key === '__proto__')
         throw new EvaluatorError('json_malformed', 'document: a member named __proto__');
       if (keys.has(key))
@@ -37,7 +45,8 @@ function checkStructure(text: string, maxDepth: number): void {
           'json_duplicate_key',
           `document: the key ${JSON.stringify(key.slice(0, 64))} twice`,
         );
-      keys.add(key);
+      if (keys instanceof Set && keys !== NO_KEYS) keys.add(key);
+      else open[open.length - 1] = new Set([key]);
       expectKey = false;
     }
   }

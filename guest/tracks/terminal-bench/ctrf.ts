@@ -1,10 +1,14 @@
 import { z } from 'zod';
 import { parseForeignJson } from '../../wire/foreign-json.ts';
 
-/** Traces of failed tests travel in a report, so it may be large. */
-export const MAX_CTRF_BYTES = 8 * 1024 * 1024;
+/** Traces of failed tests travel in a report; an agent can have written it, and reading it holds up our timers. */
+export const MAX_CTRF_BYTES = 2 * 1024 * 1024;
+/** Many times what a task has. Looked at before the schema, which reports every entry that is wrong. */
+const MAX_TESTS = 10_000;
 const LIMITS = { maxBytes: MAX_CTRF_BYTES, maxDepth: 32 };
 const count = z.int().nonnegative();
+
+const sizedSchema = z.object({ results: z.object({ tests: z.array(z.unknown()) }) });
 
 /** As much of a CTRF report as proves that tests ran; reporters add more, which is of no account. */
 const reportSchema = z.object({
@@ -39,6 +43,8 @@ export function parseCtrf(bytes: Buffer): { passed: number; tests: number } | nu
   } catch {
     return null;
   }
+  const sized = sizedSchema.safeParse(value);
+  if (!sized.success || sized.data.results.tests.length > MAX_TESTS) return null;
   const report = reportSchema.safeParse(value);
   if (!report.success) return null;
   const { summary, tests } = report.data.results;

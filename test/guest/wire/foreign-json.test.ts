@@ -34,6 +34,8 @@ describe('parseForeignJson', () => {
     '{"\\"":1,"\\u0022":2}',
     '{"":1,"":2}',
     '{"\\\\":1,"\\u005c":2}',
+    '{"a":1,"b":2,"c":3,"b":4}',
+    '[{},{"a":1,"a":2}]',
   ])('refuses a key given twice: %s', (text) => {
     expect(codeOf(() => parse(text))).toBe('json_duplicate_key');
   });

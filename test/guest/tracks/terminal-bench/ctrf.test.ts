@@ -64,6 +64,16 @@ describe('parseCtrf', () => {
     expect(parseCtrf(Buffer.from(text))).toBeNull();
   });
 
+  it('takes ten thousand tests and not one more: an agent may have written them to hold up our timers', () => {
+    const many = (count: number) =>
+      report({
+        summary: { ...SUMMARY, tests: count, passed: count, failed: 0 },
+        tests: Array(count).fill({ name: 'a', status: 'passed' }),
+      });
+    expect(parse(many(10_000))).toEqual({ passed: 10_000, tests: 10_000 });
+    expect(parse(many(10_001))).toBeNull();
+  });
+
   it('reads no report beyond its cap', () => {
     expect(parseCtrf(Buffer.alloc(MAX_CTRF_BYTES + 1, 0x20))).toBeNull();
   });
