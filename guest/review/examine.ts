@@ -1,0 +1,33 @@
+import type { AgentPackage } from '../agent/types.ts';
+import type { Finding } from '../wire/review-decision.ts';
+import type { ReviewHost } from './config.ts';
+import type { ReviewedAgainst } from './inputs.ts';
+import { knowledgeOf } from './rules.ts';
+import { ANALYSIS_DEADLINE_MS, analysePackage } from './static/run.ts';
+import { nearest, type Similarity } from './static/similarity.ts';
+
+/** What the guest found by itself. */
+export interface Examined {
+  findings: readonly Finding[];
+  similarity: Similarity;
+}
+
+/** The static half of a review, without an assignment: also what `evaluator review` shows first. */
+export async function examinePackage(agent: AgentPackage, against: ReviewedAgainst): Promise<Examined> {
+  const members = agent.files.map(({ path, bytes }) => ({ path, bytes }));
+  const knowledge = knowledgeOf(against.rules, against.corpus);
+  const { findings, fingerprints } = await analysePackage({ members, knowledge }, ANALYSIS_DEADLINE_MS);
+  return { findings, similarity: nearest(fingerprints, against.corpus, agent.agentHash) };
+}
+
+/** Step 4: static findings and similarity. @throws analysis_limit. */
+export async function examine(
+  agent: AgentPackage,
+  against: ReviewedAgainst,
+  host: ReviewHost,
+): Promise<Examined> {
+  const examined = await examinePackage(agent, against);
+  const codes = [...new Set(examined.findings.map(({ code }) => code))];
+  host.journal.write({ event: 'findings', findings: examined.findings.length, codes });
+  return examined;
+}
