@@ -1,4 +1,5 @@
 import { encodeAppCompose } from './app-compose.ts';
+import { renderDockerCompose } from './docker-compose.ts';
 
 /** The variables of a review guest: confidential, and believed only as far as the assignment confirms them. */
 export const REVIEW_ENV_NAMES = [
@@ -14,28 +15,27 @@ export interface ReviewCompose {
   planRoot: { publicKey: string; challengeId: string };
   /** Further arguments of a desk's guest; they are measured too, so that its reviews say where they are from. */
   localArguments: readonly string[];
+  /** As in `EvalCompose`. */
+  keyProviderId?: string | null;
 }
 
-/** The exact bytes of its app-compose.json. No engine socket: an agent is read here, never run. */
-export function renderReviewCompose({ imageRef, planRoot, localArguments }: ReviewCompose): Buffer {
-  const command = [
-    '--plan-root',
-    planRoot.publicKey,
-    '--challenge-id',
-    planRoot.challengeId,
-    ...localArguments,
-  ];
-  const dockerCompose = [
-    'services:',
-    '  reviewer:',
-    `    image: ${imageRef}`,
-    '    restart: "no"',
-    `    command: ${JSON.stringify(command)}`,
-    '    environment:',
-    ...REVIEW_ENV_NAMES.map((name) => `      - ${name}`),
-    '    volumes:',
-    '      - /var/run/dstack.sock:/var/run/dstack.sock',
-    '',
-  ].join('\n');
-  return encodeAppCompose({ name: 'cvm-evaluator-review', dockerCompose, envNames: REVIEW_ENV_NAMES });
+/**
+ * The exact bytes of its app-compose.json. No engine socket: an agent is read here, never run.
+ * @throws schema_invalid.
+ */
+export function renderReviewCompose(compose: ReviewCompose): Buffer {
+  const { imageRef, planRoot, localArguments, keyProviderId } = compose;
+  const dockerCompose = renderDockerCompose({
+    name: 'reviewer',
+    imageRef,
+    command: ['--plan-root', planRoot.publicKey, '--challenge-id', planRoot.challengeId, ...localArguments],
+    envNames: REVIEW_ENV_NAMES,
+    mounts: ['/var/run/dstack.sock:/var/run/dstack.sock'],
+  });
+  return encodeAppCompose({
+    name: 'cvm-evaluator-review',
+    dockerCompose,
+    envNames: REVIEW_ENV_NAMES,
+    keyProviderId: keyProviderId ?? null,
+  });
 }

@@ -334,6 +334,11 @@ export const CODES = {
   report_undelivered: 'infra',
   report_refused: 'input',
   review_aborted: 'infra',
+  // images and measurement (spec/06)
+  env_name_refused: 'input',
+  compose_mismatch: 'input',
+  os_not_allowed: 'input',
+  measurement_incomplete: 'input',
   // command line
   usage: 'input',
   engine_absent: 'input',

@@ -17,6 +17,14 @@ const VERBS: Readonly<Record<string, { summary: string; load: () => Promise<Verb
     summary: 'check a RESULT offline, one line per check',
     load: async () => (await import('./verify.ts')).verify,
   },
+  compose: {
+    summary: "render an image's app-compose and its hash",
+    load: async () => (await import('./compose.ts')).compose,
+  },
+  measure: {
+    summary: 'make an allowlist entry, or say whether a list has a quote',
+    load: async () => (await import('./measure.ts')).measure,
+  },
   bake: {
     summary: 'make a digest-pinned task cache from folders of plain tasks',
     load: async () => (await import('./bake.ts')).bake,
