@@ -1,4 +1,4 @@
-import { parseDocument, visit } from 'yaml';
+import { isScalar, parseDocument, visit, type YAMLMap } from 'yaml';
 import { type Code, EvaluatorError } from '../errors.ts';
 import { printable } from './scalars.ts';
 
@@ -7,8 +7,19 @@ export const MAX_YAML_BYTES = 256 * 1024;
 /** Nodes above a collection; a level of a mapping is two, the mapping and the pair. */
 const MAX_YAML_PATH = 64;
 
+/** Whether a mapping has a key twice, or one that is not text. The library's own check is quadratic. */
+function hasForeignKey(map: YAMLMap): boolean {
+  const seen = new Set<string>();
+  return map.items.some(({ key }) => {
+    const name = isScalar(key) ? key.value : null;
+    if (typeof name !== 'string' || seen.has(name)) return true;
+    seen.add(name);
+    return false;
+  });
+}
+
 /**
- * Reads one YAML document: UTF-8, no key twice, no alias, no unknown tag (the library only warns of those),
+ * Reads one YAML document: UTF-8, no key twice and none but text, no alias, no unknown tag (the library only warns of those),
  * no `__proto__`, no deeper than 32 mappings or 64 lists, at most
  * 256 KiB (spec/08).
  * @param document what is read, for the message.
@@ -25,12 +36,21 @@ export function parseYaml(bytes: Uint8Array, document: string, code: Code): unkn
   } catch (cause) {
     refuse('not UTF-8', cause);
   }
-  const parsed = parseDocument(text, { version: '1.2', uniqueKeys: true, strict: true, prettyErrors: false });
+  const parsed = parseDocument(text, {
+    version: '1.2',
+    uniqueKeys: false,
+    strict: true,
+    prettyErrors: false,
+  });
   const problem = parsed.errors[0] ?? parsed.warnings[0];
   if (problem) refuse(`${problem.code} at character ${problem.pos[0]}: ${printable(problem.message)}`);
   visit(parsed, {
     Alias: () => refuse('aliases are not allowed'),
-    Collection: (_, __, path) => {
+    Map: (_, map, path) => {
+      if (path.length > MAX_YAML_PATH) refuse('nested too deeply');
+      if (hasForeignKey(map)) refuse('a key twice in one mapping, or a key that is not text');
+    },
+    Seq: (_, __, path) => {
       if (path.length > MAX_YAML_PATH) refuse('nested too deeply');
     },
     Pair: (_, { key }) => {

@@ -19,6 +19,9 @@ describe('parseAgentManifest', () => {
 
   it.each([
     ['a key twice', `${GOOD}kind: container\n`],
+    ['a key twice inside of a value', GOOD.replace('[MODEL_URL]', '[{a: 1, b: 2, a: 3}]')],
+    ['a number for a key', `${GOOD}1: x\n`],
+    ['a list for a key', `${GOOD}? [a]\n: x\n`],
     ['an alias', `${GOOD.replace('python3', '&p python3').replace('main.py', '*p')}`],
     ['an unknown tag', GOOD.replace('python3', '!!python/name:os.system x')],
     ['a second document', `${GOOD}---\n${GOOD}`],
@@ -54,7 +57,7 @@ describe('parseAgentManifest', () => {
   });
 
   it.each(
-    'LD_PRELOAD BASH_ENV NODE_OPTIONS DOCKER_HOST COMPOSE_FILE SSL_CERT_FILE DSTACK_SOCKET HTTP_PROXY https_proxy no_proxy TASK_WORKDIR AGENT_LOG_DIR'.split(
+    'LD_PRELOAD BASH_ENV NODE_OPTIONS DOCKER_HOST COMPOSE_FILE SSL_CERT_FILE DSTACK_SOCKET HTTP_PROXY https_proxy no_proxy TASK_WORKDIR AGENT_LOG_DIR EVAL_RUN_TOKEN EVAL_PLAN eval_run_token REVIEW_SESSION_TOKEN'.split(
       ' ',
     ),
   )('never gives an agent %s', (name) => {
