@@ -25,9 +25,15 @@ export function required<T>(value: T | undefined, option: string, usage: string)
   throw new EvaluatorError('usage', `--${option} is missing\nusage: ${usage}`);
 }
 
-/** Names separated by commas, over every time the option was given. */
+/**
+ * Names separated by commas, over every time the option was given; none when it was not.
+ * @throws usage when it was given and names nothing: `--tasks "$UNSET"` must not mean all tasks.
+ */
 export function nameList(values: readonly string[] | undefined): string[] {
-  return (values ?? []).flatMap((value) => value.split(',')).filter((name) => name !== '');
+  if (values === undefined) return [];
+  const names = values.flatMap((value) => value.split(',')).filter((name) => name !== '');
+  if (names.length > 0) return names;
+  throw new EvaluatorError('usage', `${JSON.stringify(values.join(','))}: no name in a list of names (a,b)`);
 }
 
 /** `--from a b --x` as `--from a --from b --x`, so that a shell's `*` can follow the option. */

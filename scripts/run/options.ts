@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { EvaluatorError } from '../../guest/errors.ts';
 import type { Policy } from '../../guest/wire/plan.ts';
+import { envName } from '../../guest/wire/scalars.ts';
 import { isBuiltinAgent } from '../agent/builtin.ts';
 import { nameList, parseOptions, required } from '../cli/arguments.ts';
 import { existingPath, outputFolder, timeName } from '../cli/paths.ts';
@@ -67,6 +68,15 @@ function policy(text: string): Policy {
   return refuse(`--policy ${JSON.stringify(text)}: must be vote or mean`);
 }
 
+function variables(names: string[]): string[] {
+  const wrong = names.find((name) => !envName.safeParse(name).success);
+  if (wrong !== undefined)
+    refuse(
+      `--agent-env ${JSON.stringify(wrong)}: must be a variable's name alone; its value is taken from here`,
+    );
+  return names;
+}
+
 const existing = (path: string, option: string) => existingPath('run', option, path);
 
 /** Reads the verb's options; null when help was asked for. @throws usage. */
@@ -107,7 +117,7 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
     concurrency: count(values.concurrency, 'concurrency'),
     policy: policy(values.policy),
     solutions: values.solutions === undefined ? null : existing(values.solutions, 'solutions'),
-    agentEnv: nameList(values['agent-env']),
+    agentEnv: variables(nameList(values['agent-env'])),
     engineSocket: values.engine,
     goldenKey: values['golden-key'] === undefined ? null : existing(values['golden-key'], 'golden-key'),
     weight: values.ranked ? 'ranked' : 'calibration',

@@ -32,6 +32,10 @@ describe('nameList', () => {
     expect(nameList(['a,b', 'c', ',d,'])).toEqual(['a', 'b', 'c', 'd']);
     expect(nameList(undefined)).toEqual([]);
   });
+
+  it.each([[['']], [[',', '']]])('refuses an option that was given and names nothing: %j', (values) => {
+    expect(codeOf(() => nameList(values))).toBe('usage');
+  });
 });
 
 describe('spreadOption', () => {
