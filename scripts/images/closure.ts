@@ -29,7 +29,9 @@ export function importedFiles(root: string, entry: string): string[] {
 export function namedPackages(root: string, files: readonly string[], names: readonly string[]): string[] {
   const known = new Set(names);
   const named = files.flatMap((path) =>
-    [...readSource(root, path).matchAll(QUOTED)].map(([, name = '']) => name).filter((name) => known.has(name)),
+    [...readSource(root, path).matchAll(QUOTED)]
+      .map(([, name = '']) => name)
+      .filter((name) => known.has(name)),
   );
   return [...new Set(named)].sort();
 }

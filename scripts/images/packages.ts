@@ -42,18 +42,20 @@ export function parseLockfile(text: string): Lockfile {
   try {
     return lockfile.parse(JSON.parse(text));
   } catch (cause) {
-    throw new EvaluatorError('build_source_invalid', 'package-lock.json is no lockfile of version 3', { cause });
+    throw new EvaluatorError('build_source_invalid', 'package-lock.json is no lockfile of version 3', {
+      cause,
+    });
   }
 }
 
 /** The place of `name` as Node finds it from the package at `from`; null when it was not installed. */
 function locate(lock: Lockfile, from: string, name: string): string | null {
-  for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
-    const path = at === '' ? `node_modules/${name}` : `${at}/node_modules/${name}`;
-    if (path in lock.packages) return path;
-    if (at === '') return null;
-    if (!at.includes('/node_modules/')) at = '';
+  for (let at = from; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
+    const nested = `${at}/node_modules/${name}`;
+    if (nested in lock.packages) return nested;
   }
+  const top = `node_modules/${name}`;
+  return top in lock.packages ? top : null;
 }
 
 /**
@@ -66,7 +68,10 @@ export function neededPackages(lock: Lockfile, roots: readonly string[]): string
     if (NEVER_LOADED.has(name)) return;
     const path = locate(lock, from, name);
     if (path === null && need === 'must')
-      throw new EvaluatorError('build_source_invalid', `package-lock.json has no ${name}, which ${from || 'the source'} needs`);
+      throw new EvaluatorError(
+        'build_source_invalid',
+        `package-lock.json has no ${name}, which ${from || 'the source'} needs`,
+      );
     if (path === null || found.has(path)) return;
     found.add(path);
     const entry = lock.packages[path];

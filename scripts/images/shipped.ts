@@ -1,6 +1,6 @@
 /** Files of packages that nothing loads: sources of other languages, typings, maps, manuals. */
 const DROPPED_FILE =
-  /(?:\.(?:[cm]?tsx?|map|flow|md|markdown|mkd|c|cc|h|gyp|gypi|node|scm|sh|ya?ml|html|coffee|patch|bcmp|tgz|tap|jsonc?5|txt|mak)|(?:^|\/)(?:makefile|jakefile|gruntfile\.js|package-lock\.json|bower\.json|component\.json|grammar\.js(?:on)?|node-types\.json|tree-sitter\.json|tsconfig[^/]*\.json))$/i;
+  /(?:\.(?:[cm]?tsx?|map|flow|md|markdown|mkd|c|cc|h|gyp|gypi|node|scm|sh|ya?ml|html|txt|mak)|(?:^|\/)(?:makefile|jakefile|gruntfile\.js|package-lock\.json|bower\.json|component\.json|grammar\.js(?:on)?|node-types\.json|tree-sitter\.json|tsconfig[^/]*\.json))$/i;
 const DROPPED_FOLDER = new Set([
   '__tests__',
   'bench',

@@ -35,6 +35,8 @@ export interface ImageStore {
   findByLabels(labels: readonly string[]): Promise<readonly { id: string; tags: readonly string[] }[]>;
   /** Makes an image of one layer from a tar file. Answers with the engine's error, or null. */
   importTar(file: string, name: string, changes: readonly string[]): Promise<string | null>;
+  /** Takes the images of a docker-archive file. Answers with the engine's error, or null. */
+  load(file: string): Promise<string | null>;
   /** The engine's classic builder: its cache makes a second build of the same context quick. */
   build(request: BuildRequest): Promise<{ imageId: string | null; error: string | null }>;
 }
@@ -114,6 +116,11 @@ export async function connectImageStore(socketPath: string): Promise<ImageStore>
       const query = { fromSrc: '-', ...splitTag(name), changes: changes.join('\n') };
       const request = { path: '/images/create', query, upload: createReadStream(file) };
       return (await upload('import', name, IMPORT_MS, request, () => {})).error;
+    },
+
+    async load(file) {
+      const request = { path: '/images/load', query: {}, upload: createReadStream(file) };
+      return (await upload('load', file, IMPORT_MS, request, () => {})).error;
     },
 
     build({ context, tag, timeoutMs, onProgress }) {

@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import { EvaluatorError } from '../../guest/errors.ts';
+import { GUEST_BASE } from '../images/base.ts';
+import {
+  type BuildRequest,
+  type BuiltImage,
+  buildImage,
+  buildTwice,
+  loadImage,
+  withWorkFolder,
+} from '../images/build.ts';
+import { IMAGE_ROLES, type ImageRole } from '../images/roles.ts';
+import { hasUncommittedChanges } from '../images/source.ts';
+import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
+import { parseOptions, printHelp } from './arguments.ts';
+
+const REPOSITORY = join(import.meta.dirname, '../..');
+const USAGE =
+  'evaluator build [--image eval|review] [--base REF] [--cache DIR] [--twice] [--load] [--engine SOCKET] [--json]';
+const HELP = `usage: ${USAGE}
+
+Builds an image of the commit that is checked out, with buildah: the same commit, base and cache give the same digest.
+Changes that are not committed are not in it. Nothing is pushed.
+
+  --image ROLE     eval (the default) or review
+  --base REF       the image with Node 24 to build on, by digest
+                   (default ${GUEST_BASE}, made by \`evaluator base --for guest\`)
+  --cache DIR      the sealed cache that the eval image holds
+  --twice          build from two clones in different folders; fails with the first entry in which they differ
+  --load           give the image to the container engine too
+  --engine SOCKET  the container engine (default ${DEFAULT_ENGINE_SOCKET})
+  --json           one JSON object on stdout
+`;
+
+function parseRole(text: string): ImageRole {
+  const role = IMAGE_ROLES.find((known) => known === text);
+  if (role !== undefined) return role;
+  throw new EvaluatorError('usage', `--image: ${IMAGE_ROLES.join(' or ')}\nusage: ${USAGE}`);
+}
+
+function show(image: BuiltImage, extra: { twice: boolean; loaded: string | null }): void {
+  process.stdout.write(
+    `${JSON.stringify({
+      image: image.role,
+      digest: image.digest,
+      image_id: image.imageId,
+      name: image.name,
+      loaded: extra.loaded,
+      twice: extra.twice,
+      revision: image.revision.commit,
+      source_date_epoch: image.revision.epoch,
+      base: image.base,
+      layers: image.layers,
+      packages: image.packages.length,
+    })}\n`,
+  );
+}
+
+/**
+ * `evaluator build`: a measured image of the checked-out commit.
+ * @returns the exit code.
+ * @throws usage, build_*, cache_*, engine_absent.
+ */
+export async function build(argv: readonly string[]): Promise<number> {
+  const values = parseOptions(
+    argv,
+    {
+      image: { type: 'string', default: 'eval' },
+      base: { type: 'string', default: GUEST_BASE },
+      cache: { type: 'string' },
+      twice: { type: 'boolean', default: false },
+      load: { type: 'boolean', default: false },
+      engine: { type: 'string', default: DEFAULT_ENGINE_SOCKET },
+      json: { type: 'boolean' },
+      help: { type: 'boolean', short: 'h' },
+    },
+    USAGE,
+  );
+  if (values.help) return printHelp(HELP);
+  const onProgress = (message: string) => void process.stderr.write(`${message}\n`);
+  const request: BuildRequest = {
+    role: parseRole(values.image),
+    repository: REPOSITORY,
+    base: values.base,
+    cache: values.cache ?? null,
+    onProgress,
+  };
+  if (await hasUncommittedChanges(REPOSITORY)) onProgress('changes that are not committed are not built');
+  const make = values.twice ? buildTwice : buildImage;
+  return withWorkFolder(async (work) => {
+    const image = await make(request, work);
+    const loaded = values.load ? await loadImage(image, values.engine) : null;
+    if (values.json) show(image, { twice: values.twice, loaded });
+    else process.stdout.write(`${image.digest}  ${loaded ?? image.name}\n`);
+    return 0;
+  });
+}

@@ -1,0 +1,135 @@
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EvaluatorError } from '../../guest/errors.ts';
+import { connectImageStore } from '../tasks/image-store.ts';
+import { GUEST_BASE } from './base.ts';
+import {
+  archiveImage,
+  buildWithBuildah,
+  exportImage,
+  findDigest,
+  type ImageFiles,
+  pullImage,
+} from './buildah.ts';
+import { firstDifference } from './compare.ts';
+import { makeContext } from './context.ts';
+import { IMAGES, type ImageRole } from './roles.ts';
+import { cloneRepository, exportSource, type Revision, readRevision } from './source.ts';
+
+export interface BuildRequest {
+  role: ImageRole;
+  /** A git checkout; what is built is its commit. */
+  repository: string;
+  /** Names an image by digest, or one of buildah's own store (`localhost/…`). */
+  base: string;
+  /** The sealed cache; null for the review image. */
+  cache: string | null;
+  onProgress(message: string): void;
+}
+
+export interface BuiltImage extends ImageFiles {
+  role: ImageRole;
+  revision: Revision;
+  base: { name: string; digest: string };
+  /** Packages in the image, as paths below its app folder. */
+  packages: readonly string[];
+  /** Its name in buildah's store. */
+  name: string;
+}
+
+/** @throws usage when a cache is missing, or given to an image that takes none. */
+export function verifyCacheChoice(role: ImageRole, cache: string | null): void {
+  if (IMAGES[role].tasks === 'sealed cache' && cache === null)
+    throw new EvaluatorError('usage', `--cache is missing: the ${role} image holds the sealed tasks`);
+  if (IMAGES[role].tasks === 'none' && cache !== null)
+    throw new EvaluatorError('usage', `--cache: the ${role} image holds no tasks`);
+}
+
+/** The base's digest, after a pull where a registry has it. @throws build_base_unpinned, build_unavailable. */
+async function readyBase(name: string): Promise<string> {
+  const isLocal = name.startsWith('localhost/');
+  if (!isLocal && !/@sha256:[0-9a-f]{64}$/.test(name))
+    throw new EvaluatorError('build_base_unpinned', `--base ${name}: name it by digest, as name@sha256:…`);
+  const present = await findDigest(name);
+  if (present !== null) return present;
+  if (!isLocal) await pullImage(name);
+  const digest = isLocal ? null : await findDigest(name);
+  if (digest !== null) return digest;
+  const remedy =
+    name === GUEST_BASE ? 'make it with `evaluator base --for guest`' : 'name another with --base';
+  throw new EvaluatorError('build_unavailable', `the base ${name} is not here: ${remedy}`);
+}
+
+async function sourceLabel(source: string): Promise<string> {
+  const { name, repository } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8'));
+  return repository?.url ?? repository ?? name;
+}
+
+/**
+ * Builds one image of a repository's commit below the folder `work`, which the caller removes.
+ * @throws build_*, usage, cache_*.
+ */
+export async function buildImage(request: BuildRequest, work: string): Promise<BuiltImage> {
+  const { role, repository, base, cache, onProgress } = request;
+  verifyCacheChoice(role, cache);
+  const digest = await readyBase(base);
+  const revision = await readRevision(repository);
+  const { commit, epoch } = revision;
+  const [source, context] = [join(work, 'source'), join(work, 'context')];
+  onProgress(`${role}: packages of ${commit.slice(0, 12)}`);
+  await exportSource(repository, revision, source);
+  const packages = await makeContext({ role, source, cache, out: context, epoch });
+  onProgress(`${role}: building on ${base}`);
+  const name = `localhost/cvm-evaluator/${role}:${commit.slice(0, 12)}`;
+  const values = { BASE: base, BASE_DIGEST: digest, REVISION: commit, SOURCE: await sourceLabel(source) };
+  await buildWithBuildah({ context, dockerfile: IMAGES[role].dockerfile, tag: name, epoch, values });
+  const files = await exportImage(name, join(work, 'image'));
+  return { ...files, role, revision, base: { name: base, digest }, packages, name };
+}
+
+/**
+ * Builds twice, from two clones in different folders, one after the other.
+ * @throws build_not_reproducible with the first differing entry, and what `buildImage` throws.
+ */
+export async function buildTwice(request: BuildRequest, work: string): Promise<BuiltImage> {
+  const built: BuiltImage[] = [];
+  for (const place of ['first', join('elsewhere', 'second')]) {
+    const folder = join(work, place);
+    await mkdir(folder, { recursive: true });
+    const repository = join(folder, 'clone');
+    await cloneRepository(request.repository, repository);
+    built.push(await buildImage({ ...request, repository }, folder));
+  }
+  const [first, second] = built;
+  if (!first || !second) throw new EvaluatorError('build_failed', 'nothing was built');
+  const difference = await firstDifference(first, second);
+  if (difference === null) return second;
+  throw new EvaluatorError(
+    'build_not_reproducible',
+    `two builds of ${first.revision.commit} differ (${first.digest}, ${second.digest}): ${difference}`,
+  );
+}
+
+/** Gives the image to a container engine. @returns the name it has there. @throws build_failed, engine_absent. */
+export async function loadImage(image: BuiltImage, engineSocket: string): Promise<string> {
+  const { tag } = IMAGES[image.role];
+  const store = await connectImageStore(engineSocket);
+  await withWorkFolder(async (work) => {
+    const file = join(work, 'image.tar');
+    await archiveImage(image.name, tag, file);
+    const error = await store.load(file);
+    if (error !== null) throw new EvaluatorError('build_failed', `the engine took no image: ${error}`);
+  });
+  return tag;
+}
+
+/** Runs `body` with a folder of its own, which is gone afterwards. */
+export async function withWorkFolder<T>(body: (work: string) => Promise<T>): Promise<T> {
+  const work = await mkdtemp(join(tmpdir(), 'evaluator-build-'));
+  try {
+    return await body(work);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
