@@ -5,6 +5,8 @@ import { renderDockerCompose } from './docker-compose.ts';
 export const REVIEW_ENV_NAMES = [
   'OPENROUTER_API_KEY',
   'REVIEW_API_BASE_URL',
+  // Of a challenge whose CA is not a public one; base64url of its PEM.
+  'REVIEW_SERVER_CA',
   'REVIEW_SESSION_TOKEN',
 ] as const;
 

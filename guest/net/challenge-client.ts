@@ -14,14 +14,14 @@ export interface ChallengeRequest {
   url: string;
   /** The run token: a bearer, never logged. */
   token: string;
-  /** The plan's server_ca_pem: the only issuer that is believed. */
-  caPem: string;
+  /** The signed document's server_ca_pem, the only issuer that is believed; null, before there is one: the public ones. */
+  caPem: string | null;
   body: Buffer | null;
   maxReplyBytes: number;
 }
 
 /**
- * One HTTPS exchange with the challenge: TLS 1.3, the plan's CA alone, no redirect (any status is handed
+ * One HTTPS exchange with the challenge: TLS 1.3, the given CA alone, no redirect (any status is handed
  * back), no proxy, a size cap and a deadline.
  * @throws artifact_unavailable on a network failure or a reply over the cap.
  */
@@ -39,7 +39,7 @@ export function askChallenge(call: ChallengeRequest): Promise<Reply> {
       {
         method: call.method,
         headers,
-        ca: call.caPem,
+        ...(call.caPem === null ? {} : { ca: call.caPem }),
         minVersion: 'TLSv1.3',
         // Said here, or a variable of the environment could say otherwise.
         rejectUnauthorized: true,

@@ -9,7 +9,8 @@ import type { PlannedRequest } from './request.ts';
 
 /**
  * Step 5: names the one request to the challenge, and waits for its receipt. From here on a session without a
- * report counts as escalate, so that no verdict can be waited for and thrown away.
+ * report counts as escalate, so that no verdict can be waited for and thrown away. A local review without a model
+ * announces none.
  * @throws model_call_unannounced, model_call_refused.
  */
 export async function announce(
@@ -17,6 +18,7 @@ export async function announce(
   { sha256 }: PlannedRequest,
   host: ReviewHost,
 ): Promise<void> {
+  if (host.model === null) return;
   host.progress.plannedRequestSha256 = sha256;
   const notice: ModelCallStarted = { assignment_id, planned_request_sha256: sha256 };
   const reply = await askPatiently(

@@ -22,13 +22,13 @@ export interface Ask {
 /** 5xx, 429 and network failures may pass; every other answer is the challenge's last word. */
 const mayPass = (status: number) => status >= 500 || status === 429;
 
-async function attemptOnce(ask: Ask, { inputs }: ReviewHost): Promise<Reply | null> {
+async function attemptOnce(ask: Ask, { inputs, progress }: ReviewHost): Promise<Reply | null> {
   try {
     return await askChallenge({
       method: ask.method,
       url: `${inputs.apiBaseUrl}${ask.path}`,
       token: inputs.token,
-      caPem: inputs.serverCaPem,
+      caPem: progress.serverCaPem ?? inputs.serverCaPem,
       body: ask.body,
       maxReplyBytes: ask.maxReplyBytes,
     });

@@ -18,7 +18,7 @@ function verifyAsked(assignment: Assignment, { inputs }: ReviewHost): void {
   const asked = [
     ['assignment_id', assignment.assignment_id === inputs.assignmentId],
     ['api_base_url', assignment.api_base_url === inputs.apiBaseUrl],
-    ['server_ca_pem', assignment.server_ca_pem === inputs.serverCaPem],
+    ['server_ca_pem', inputs.serverCaPem === null || assignment.server_ca_pem === inputs.serverCaPem],
   ] as const;
   const wrong = asked.find(([, same]) => !same);
   if (wrong)
@@ -60,6 +60,7 @@ export async function readAssignment(host: ReviewHost): Promise<Assignment> {
   const assignment = parseAssignment(bytes);
   verifyAssignment(assignment, host.planRoot);
   verifyAsked(assignment, host);
+  host.progress.serverCaPem = assignment.server_ca_pem;
   verifyAssignmentWindow(assignment, host.nowMs());
   verifyPolicy(assignment);
   return assignment;

@@ -19,8 +19,8 @@ export interface ReviewInputs {
   token: string;
   /** Must be the assignment's api_base_url. */
   apiBaseUrl: string;
-  /** Must be the assignment's server_ca_pem. */
-  serverCaPem: string;
+  /** Must be the assignment's server_ca_pem; null: the assignment is fetched under the public issuers. */
+  serverCaPem: string | null;
 }
 
 /** What a review says of itself while it goes. */
@@ -55,6 +55,10 @@ export interface ReviewHost {
   randomHex: (bytes: number) => string;
   journal: JsonLog<ReviewEvent>;
   signal: AbortSignal;
-  /** What a failure notice says of how far the review came: set once, by the step that plans the request. */
-  progress: { plannedRequestSha256: string | null };
+  /** How far the review came: each set once, by the step that comes to know it. */
+  progress: {
+    /** The only issuer that is believed from then on. */
+    serverCaPem: string | null;
+    plannedRequestSha256: string | null;
+  };
 }

@@ -34,7 +34,7 @@ function readArguments(argv: readonly string[]) {
       'guest-agent-socket': { type: 'string' },
       'model-endpoint': { type: 'string', default: MODEL_ENDPOINT },
       'model-ca': { type: 'string' },
-      'without-model': { type: 'boolean', default: false },
+      'no-model': { type: 'boolean', default: false },
     },
   });
   return values;
@@ -64,12 +64,12 @@ function readInputs(env: NodeJS.ProcessEnv): ReviewInputs {
     assignmentId: parseSessionToken(token).assignmentId,
     token,
     apiBaseUrl: url.data,
-    serverCaPem: readCa(required(env.REVIEW_SERVER_CA, 'REVIEW_SERVER_CA')),
+    serverCaPem: env.REVIEW_SERVER_CA === undefined ? null : readCa(env.REVIEW_SERVER_CA),
   };
 }
 
 function readModel(values: ReturnType<typeof readArguments>, env: NodeJS.ProcessEnv): ModelEndpoint | null {
-  if (values['without-model']) return null;
+  if (values['no-model']) return null;
   const apiKey = required(env.OPENROUTER_API_KEY, 'OPENROUTER_API_KEY');
   // A header's value: anything else would be the miner's own text in our request.
   if (apiKey.length > MAX_KEY || !/^[\x21-\x7e]+$/.test(apiKey))
@@ -100,7 +100,7 @@ function createHost(signal: AbortSignal, journal: ReviewHost['journal']): Review
     randomHex: (bytes) => randomBytes(bytes).toString('hex'),
     journal,
     signal,
-    progress: { plannedRequestSha256: null },
+    progress: { serverCaPem: null, plannedRequestSha256: null },
   };
 }
 
