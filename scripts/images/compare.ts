@@ -33,8 +33,8 @@ export async function readLayer(file: string): Promise<LayerEntries> {
       const content = type === 'file' ? ` sha256 ${hash.digest('hex')}` : '';
       const target = linkname ? ` to ${linkname}` : '';
       entries.set(
-        `/${name.replace(/^\.?\//, '')}`,
-        `${type} ${mode.toString(8)} ${uid}:${gid} ${size} bytes ${mtime?.toISOString() ?? ''}${target}${content}`,
+        `/${name.replace(/^\.?\//, '').replace(/\/$/, '')}`,
+        `${type} ${(mode & 0o7777).toString(8)} ${uid}:${gid} ${size} bytes ${mtime?.toISOString() ?? ''}${target}${content}`,
       );
       next();
     });

@@ -1,10 +1,11 @@
 import { chmod, cp, mkdir, readdir, readFile, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
+import { CACHE_DIRECTORY } from '../../guest/stages/config.ts';
 import { openCache } from '../../guest/tasks/cache.ts';
 import { importedFiles, namedPackages } from './closure.ts';
 import { neededPackages, parseLockfile } from './packages.ts';
-import { IMAGES, type ImageRole } from './roles.ts';
+import { APP_DIRECTORY, IMAGES, type ImageRole } from './roles.ts';
 import { isShipped } from './shipped.ts';
 
 export interface ContextRequest {
@@ -50,8 +51,8 @@ async function normalise(path: string, epoch: number): Promise<void> {
 }
 
 /**
- * A build's context: `Dockerfile.*`, `app/` with the source that the entry imports and the packages that this
- * source names, and `cache/`.
+ * A build's context: `Dockerfile.*`; `app/` with the source that the entry imports and the packages that this
+ * source names; `cache/`. Both are laid out from the image's root, so that no builder makes a folder on its way.
  * @returns the packages in it, as paths below app/.
  * @throws build_source_invalid, cache_not_sealed, and what `openCache` refuses.
  */
@@ -62,11 +63,11 @@ export async function makeContext({ role, source, cache, out, epoch }: ContextRe
   const lock = parseLockfile(await readFile(join(source, 'package-lock.json'), 'utf8'));
   const packages = neededPackages(lock, namedPackages(source, imported, Object.keys(manifest.dependencies)));
 
-  const app = join(out, 'app');
+  const app = join(out, 'app', APP_DIRECTORY);
   await copyFile(join(source, dockerfile), join(out, dockerfile));
   for (const path of [...imported, ...data]) await copyFile(join(source, path), join(app, path));
   for (const place of packages) await copyPackage(source, place, app);
-  if (cache !== null) await copySealedCache(cache, join(out, 'cache'));
+  if (cache !== null) await copySealedCache(cache, join(out, 'cache', CACHE_DIRECTORY));
   await normalise(out, epoch);
   return packages;
 }
