@@ -1,7 +1,7 @@
 import type { FindingCode } from '../../wire/review-decision.ts';
 import type { Detector, Knowledge } from './detect/context.ts';
 import { detectExecution } from './detect/execution.ts';
-import { detectFragments } from './detect/fragments.ts';
+import { detectFragments, fragmentDigest } from './detect/fragments.ts';
 import { detectIdentity } from './detect/identity.ts';
 import { addressesReviewer, detectInjection } from './detect/injection.ts';
 import { detectNetwork } from './detect/network.ts';
@@ -107,6 +107,17 @@ function readCode(
   }
 }
 
+/** One line in common is chance; several are a copy. */
+const COPIED_LINES = 3;
+
+/** Code that is itself a public solution, line by line. */
+function copiedLines(text: string, { fragments }: Knowledge): Found[] {
+  const lines = text.split('\n').map((line) => fragmentDigest(line.slice(0, MAX_LINE)));
+  const known = new Set(lines.filter((digest) => digest !== null && fragments.has(digest)));
+  if (known.size < COPIED_LINES) return [];
+  return [{ code: 'hardcoded_answer', line: lines.findIndex((digest) => known.has(digest)) + 1 }];
+}
+
 /** Text that is not code: who it speaks to, what secrets it has, and for data what paths it names. */
 function readText(reading: Reading, text: string, isData: boolean): void {
   text.split('\n').forEach((whole, i) => {
@@ -134,6 +145,7 @@ export function analyse(
   const kind = kindOf(member.path, member.text);
   if (kind === 'prose' || kind === 'data') readText(reading, member.text, kind === 'data');
   else {
+    reading.found.push(...copiedLines(member.text, tools.knowledge));
     readCode(reading, kind, member.text, { depth: 0, line: null });
     const isFound = reading.found.some(({ code }) => code === 'prompt_injection');
     // An address can be spread over the comments of several lines.

@@ -13,6 +13,7 @@ const WASM: Readonly<Record<Language, string>> = {
   shell: 'tree-sitter-bash/tree-sitter-bash.wasm',
 };
 
+const OPERATOR = /^(?:[+%=!<>|&*/^-]+|in|not in|is|is not)$/;
 /** Beyond this a tree is not read: code of people is a tenth as deep. */
 const MAX_DEPTH = 400;
 
@@ -61,7 +62,7 @@ function copy(tree: Tree, source: string, budget: Budget): Syntax | null {
       }
       const here = take();
       const parent = open.at(-1);
-      const kept = cursor.nodeIsNamed || here.node.field !== null || /^[\w+%=!<>|&*/]+$/.test(here.node.type);
+      const kept = cursor.nodeIsNamed || here.node.field !== null || OPERATOR.test(here.node.type);
       if (kept) parent?.children.push(here.node);
       open.push(here);
     }

@@ -118,7 +118,9 @@ class PythonReader {
   #parts(node: Syntax): { callee: string; receiver: Value; args: Value[] } {
     const called = child(node, 'function');
     const receiver = called?.type === 'attribute' ? this.#folded(child(called, 'object')) : UNKNOWN;
-    const list = child(node, 'arguments')?.children ?? [];
+    const given = child(node, 'arguments');
+    // f(x for x in y) has no list of arguments: the generator stands in its place.
+    const list = given?.type === 'generator_expression' ? [given] : (given?.children ?? []);
     const args = list
       .filter(({ type }) => type !== 'comment')
       .map((one) => this.#folded(one.type === 'keyword_argument' ? child(one, 'value') : one));

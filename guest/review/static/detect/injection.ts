@@ -19,7 +19,7 @@ const ADDRESSES: readonly RegExp[] = [
   /\bpolicy_passed\b/,
   /"verdict"\s*:\s*"?allow/,
   /\bverdict\s*(?:=|:|is|of|must be|should be)\s*["'`]?allow(?:ed)?\b/,
-  /\b(?:return|give|answer|reply|respond|output|choose|issue)\b.{0,30}\bverdict\b/,
+  /\b(?:return|give|answer|reply|respond|output|choose|issue)\b.{0,30}\bverdict\b.{0,20}\b(?:allow|approv|accept|pass|safe)/,
   /\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|system|review(?:er)?|all|your)\b.{0,25}\b(?:instruction|rule|prompt|polic|direction|guideline)/,
   new RegExp(`\\b(?:approve|allow|accept|pass|whitelist|clear) this ${SUBJECT}\\b`),
   new RegExp(

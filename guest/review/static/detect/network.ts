@@ -4,7 +4,7 @@ import type { Detector, Knowledge } from './context.ts';
 const URL_START = /^\s*(?:https?|wss?|ftp|tcp|ssh|git):\/\/([^\s/?#"'<>]+)/i;
 const DIALS =
   /(?:^|\.)(?:connect|create_connection|createConnection|HTTPSConnection|HTTPConnection|gethostbyname|getaddrinfo|lookup)$/;
-const HOST = /^(?=.{4,253}$)(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}$/i;
+const HOST = /^(?=.{4,253}$)(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{1,63}$/i;
 const LOCAL = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1|0\.0\.0\.0)$/;
 
 function hostOf(authority: string): string {
