@@ -21,7 +21,8 @@ async function getTlsKey(agent: GuestAgent, plan: EvalPlan): Promise<TlsKey> {
   const request = (validity: TlsKeyRequest['validity']) =>
     agent.getTlsKey({ subject: SUBJECT, altNames: [], usages: ['client'], validity });
   const planWindow = {
-    notBefore: Math.ceil(plan.issued_at_ms / 1000),
+    // Rounded down: a certificate that is not yet valid in the plan's first second would be refused.
+    notBefore: Math.floor(plan.issued_at_ms / 1000),
     notAfter: Math.floor(plan.expires_at_ms / 1000),
   };
   try {

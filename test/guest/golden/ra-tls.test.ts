@@ -51,6 +51,12 @@ describe('clientIdentity', () => {
     expect(identity.spkiDigest).toBe(sha256Hex(leaf.publicKey.export({ format: 'der', type: 'spki' })));
   });
 
+  it('is valid at once under a plan that was issued between two seconds', async () => {
+    const { agent, asked, plan } = await watched();
+    await testIdentity(agent, { ...plan, issued_at_ms: plan.issued_at_ms + 700 });
+    expect(asked[0]?.validity?.notBefore).toBe(plan.issued_at_ms / 1000);
+  });
+
   it('leaves the dates to an agent that cannot set them', async () => {
     const old = (request: TlsKeyRequest) =>
       request.validity && new EvaluatorError('guest_agent_error', 'Version: Service not found');
