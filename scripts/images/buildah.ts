@@ -38,9 +38,8 @@ export async function buildWithBuildah(build: BuildArguments): Promise<void> {
   const values = Object.entries(build.values).map(([name, value]) => `--build-arg=${name}=${value}`);
   const flags = [
     '--isolation=chroot',
-
-    '--format=docker',
-    '--layers',
+    // Docker's form names the container of the build: no two builds would be equal.
+    '--format=oci',
     '--no-cache',
     '--pull=false',
   ];
