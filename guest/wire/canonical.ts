@@ -7,67 +7,75 @@ const MAX_DEPTH = 64;
 const ASCII = /^[\x20-\x7e]*$/;
 const PEM = /^-----BEGIN [\x20-\x7e\n]*$/;
 
+/** Where in a document the encoder is, joined only for a message: a hostile document has millions of places. */
+type Trail = (string | number)[];
+
 /** How a string of a document is written; refuses what the document cannot say. */
-type EncodeString = (text: string, where: string) => string;
+type EncodeString = (text: string, trail: Trail) => string;
 
-function encodeString(text: string, where: string): string {
-  if (!ASCII.test(text) && !PEM.test(text)) {
-    throw new EvaluatorError(
-      'value_not_encodable',
-      `${where}: a string with characters outside U+0020..U+007E`,
-    );
+function refused(code: 'value_not_encodable' | 'json_too_deep', trail: Trail, what: string): EvaluatorError {
+  const place = trail.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
+  return new EvaluatorError(code, `$${place}: ${what}`);
+}
+
+function encodeString(text: string, trail: Trail): string {
+  if (ASCII.test(text) || PEM.test(text)) return JSON.stringify(text);
+  throw refused('value_not_encodable', trail, 'a string with characters outside U+0020..U+007E');
+}
+
+function encodeUnicode(text: string, trail: Trail): string {
+  if (text.isWellFormed()) return JSON.stringify(text);
+  throw refused('value_not_encodable', trail, 'a string with a lone surrogate');
+}
+
+function encodeKey(key: string, trail: Trail): string {
+  if (ASCII.test(key)) return JSON.stringify(key);
+  throw refused('value_not_encodable', trail, 'a key with characters outside U+0020..U+007E');
+}
+
+function encodeNumber(value: number, trail: Trail): string {
+  if (Number.isSafeInteger(value) && !Object.is(value, -0)) return String(value);
+  throw refused('value_not_encodable', trail, `${Object.is(value, -0) ? '-0' : value} is not a safe integer`);
+}
+
+function encodeArray(items: readonly unknown[], trail: Trail, encodeText: EncodeString): string {
+  const texts: string[] = [];
+  // By index, so that a hole is seen too, as undefined, which has no canonical form.
+  for (let index = 0; index < items.length; index++) {
+    trail.push(index);
+    texts.push(encodeValue(items[index], trail, encodeText));
+    trail.pop();
   }
-  return JSON.stringify(text);
+  return `[${texts.join(',')}]`;
 }
 
-function encodeUnicode(text: string, where: string): string {
-  if (!text.isWellFormed())
-    throw new EvaluatorError('value_not_encodable', `${where}: a string with a lone surrogate`);
-  return JSON.stringify(text);
+function encodeObject(value: object, trail: Trail, encodeText: EncodeString): string {
+  // All keys are ASCII, so UTF-16 order and code point order are the same.
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  const texts = members.map(([key, item]) => {
+    const name = encodeKey(key, trail);
+    trail.push(key);
+    const text = encodeValue(item, trail, encodeText);
+    trail.pop();
+    return `${name}:${text}`;
+  });
+  return `{${texts.join(',')}}`;
 }
 
-function encodeKey(key: string, where: string): string {
-  if (!ASCII.test(key)) {
-    throw new EvaluatorError('value_not_encodable', `${where}: a key with characters outside U+0020..U+007E`);
-  }
-  return JSON.stringify(key);
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }
 
-function encodeValue(value: unknown, where: string, depth: number, encodeText: EncodeString): string {
-  if (depth > MAX_DEPTH)
-    throw new EvaluatorError('json_too_deep', `${where}: deeper than ${MAX_DEPTH} levels`);
+function encodeValue(value: unknown, trail: Trail, encodeText: EncodeString): string {
+  if (trail.length > MAX_DEPTH) throw refused('json_too_deep', trail, `deeper than ${MAX_DEPTH} levels`);
   if (value === null || typeof value === 'boolean') return String(value);
-  if (typeof value === 'string') return encodeText(value, where);
-  if (typeof value === 'number') {
-    if (!Number.isSafeInteger(value) || Object.is(value, -0)) {
-      throw new EvaluatorError(
-        'value_not_encodable',
-        `${where}: ${Object.is(value, -0) ? '-0' : value} is not a safe integer`,
-      );
-    }
-    return String(value);
-  }
-  if (Array.isArray(value)) {
-    // Array.from visits holes too, as undefined, which has no canonical form.
-    const items = Array.from(value, (item, index) =>
-      encodeValue(item, `${where}[${index}]`, depth + 1, encodeText),
-    );
-    return `[${items.join(',')}]`;
-  }
-  if (
-    typeof value === 'object' &&
-    (Object.getPrototypeOf(value) === Object.prototype || Object.getPrototypeOf(value) === null)
-  ) {
-    // All keys are ASCII, so UTF-16 order and code point order are the same.
-    const members = Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(
-        ([key, item]) =>
-          `${encodeKey(key, where)}:${encodeValue(item, `${where}.${key}`, depth + 1, encodeText)}`,
-      );
-    return `{${members.join(',')}}`;
-  }
-  throw new EvaluatorError('value_not_encodable', `${where}: ${typeof value} has no canonical form`);
+  if (typeof value === 'string') return encodeText(value, trail);
+  if (typeof value === 'number') return encodeNumber(value, trail);
+  if (Array.isArray(value)) return encodeArray(value, trail, encodeText);
+  if (isPlainObject(value)) return encodeObject(value, trail, encodeText);
+  throw refused('value_not_encodable', trail, `${typeof value} has no canonical form`);
 }
 
 /**
@@ -75,7 +83,7 @@ function encodeValue(value: unknown, where: string, depth: number, encodeText: E
  * @throws value_not_encodable on floats, -0, bytes, undefined, foreign characters; json_too_deep.
  */
 export function encodeCanonical(value: unknown): Buffer {
-  return Buffer.from(encodeValue(value, '$', 0, encodeString), 'ascii');
+  return Buffer.from(encodeValue(value, [], encodeString), 'ascii');
 }
 
 /**
@@ -84,7 +92,7 @@ export function encodeCanonical(value: unknown): Buffer {
  * @throws value_not_encodable, json_too_deep.
  */
 export function encodeCanonicalUnicode(value: unknown): Buffer {
-  return Buffer.from(encodeValue(value, '$', 0, encodeUnicode), 'utf8');
+  return Buffer.from(encodeValue(value, [], encodeUnicode), 'utf8');
 }
 
 /**
