@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import pLimit from 'p-limit';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { encodeCanonical } from '../../guest/wire/canonical.ts';
 import { parseResult } from '../../guest/wire/result.ts';
@@ -44,14 +45,15 @@ beforeAll(async () => {
   const zip = join(folder, 'agent.zip');
   writeFileSync(zip, await zipDirectory(AGENT));
   const half = await writeAgent(join(folder, 'half-agent'), HALF);
-  const runs = [
-    run('oracle', 'oracle', '--reps', '2'),
-    run('nop', 'nop', '--tasks', 'unit-quiz'),
-    run('folder', AGENT),
-    run('zip', zip, '--tasks', 'word-tally'),
-    run('half', half, '--tasks', 'unit-quiz', '--policy', 'mean', '--reps', '2'),
-  ];
-  const all = await Promise.all(runs);
+  // Two at a time: on a machine that is too busy a run aborts, as it should.
+  const limit = pLimit(2);
+  const all = await Promise.all([
+    limit(() => run('oracle', 'oracle', '--reps', '2')),
+    limit(() => run('nop', 'nop', '--tasks', 'unit-quiz')),
+    limit(() => run('folder', AGENT)),
+    limit(() => run('zip', zip, '--tasks', 'word-tally')),
+    limit(() => run('half', half, '--tasks', 'unit-quiz', '--policy', 'mean', '--reps', '2')),
+  ]);
   ended = Object.fromEntries(NAMES.map((name, i) => [name, all[i]])) as typeof ended;
 }, 300_000);
 
