@@ -38,7 +38,9 @@ function read(bytes: Buffer): Composed {
   const { docker_compose_file, allowed_envs, key_provider_id } = document.parse(
     parseForeignJson(bytes, { maxBytes: MAX_APP_COMPOSE_BYTES, maxDepth: 4 }),
   );
-  const { services: one } = services.parse(parseYaml(docker_compose_file, { maxAliasCount: 0 }));
+  const { services: one } = services.parse(
+    parseYaml(docker_compose_file, { maxAliasCount: 0, logLevel: 'error' }),
+  );
   const { image: imageRef, command } = 'evaluator' in one ? one.evaluator : one.reviewer;
   const [, publicKey = '', , challengeId = '', ...localArguments] = command.map((word) =>
     word.replaceAll('$$', '$'),
