@@ -147,7 +147,6 @@ export function startReviewGuest(
     env: {
       REVIEW_API_BASE_URL: assignment.api_base_url,
       REVIEW_SERVER_CA: Buffer.from(assignment.server_ca_pem).toString('base64url'),
-      REVIEW_SERVER_CA: Buffer.from(assignment.server_ca_pem).toString('base64url'),
       REVIEW_SESSION_TOKEN: token,
       ...(local.options.access ? { OPENROUTER_API_KEY: local.options.access.apiKey } : {}),
     },
