@@ -14,6 +14,7 @@ const WASM: Readonly<Record<Language, string>> = {
 };
 
 const OPERATOR = /^(?:[+%=!<>|&*/^-]+|in|not in|is|is not)$/;
+const MAX_HERE_DOCUMENTS = 500;
 /** Beyond this a tree is not read: code of people is a tenth as deep. */
 const MAX_DEPTH = 400;
 
@@ -80,6 +81,16 @@ export interface Parsed {
 /** Parses source within a budget; null: over it. */
 export type Parse = (language: Language, source: string, budget: Budget) => Parsed | null;
 
+/**
+ * The grammars' own scanners report no steps. The shell's takes time with the square of the open here-documents,
+ * and for ever over control characters.
+ */
+function isBeyondScanner(language: Language, source: string): boolean {
+  if (language !== 'shell') return false;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  return (source.match(/<</g)?.length ?? 0) > MAX_HERE_DOCUMENTS || /[\x00-\x08]/.test(source);
+}
+
 /** Loads the grammars, all from packages of this image. */
 export async function loadParse(): Promise<Parse> {
   await Parser.init();
@@ -89,7 +100,7 @@ export async function loadParse(): Promise<Parse> {
   }
   return (language, source, budget) => {
     budget.source -= source.length;
-    if (budget.source < 0) return null;
+    if (budget.source < 0 || isBeyondScanner(language, source)) return null;
     const parser = new Parser();
     try {
       parser.setLanguage(grammars.get(language) ?? null);

@@ -8,9 +8,12 @@ import { textOfMember } from './member.ts';
 /** Tokens of one hash, and hashes of one window (winnowing: Schleimer, Wilkerson, Aiken, SIGMOD 2003). */
 const K = 12;
 const WINDOW = 8;
-const MAX_TOKENS = 1_000_000;
+/** Of a package: as much code as is analysed at all. */
+const MAX_TOKENS = 250_000;
 /** Fewer fingerprints than these are no statement about anybody's work. */
 export const MIN_FINGERPRINTS = 8;
+
+const MAX_TEXT = 1024 * 1024;
 
 const TOKEN = /[A-Za-z_$][\w$]*|\d[\w.]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[^\s\w]/g;
 const COMMENT = /^\s*(?:#|\/\/).*$/gm;
@@ -29,12 +32,12 @@ function normalised(token: string): string {
   return /^["']/.test(token) ? 's' : token;
 }
 
-/** The tokens of code: names, numbers and texts each as one, comments and white space gone. */
-export function tokensOf(text: string): string[] {
+/** At most `limit` tokens of code: names, numbers and texts each as one, comments and white space gone. */
+export function tokensOf(text: string, limit: number): string[] {
   const tokens: string[] = [];
   for (const [token] of text.replaceAll(COMMENT, '').matchAll(TOKEN)) {
+    if (tokens.length >= limit) break;
     tokens.push(normalised(token));
-    if (tokens.length >= MAX_TOKENS) break;
   }
   return tokens;
 }
@@ -54,10 +57,13 @@ function winnow(hashes: readonly number[], into: Set<number>): void {
 /** The fingerprints of a package's code, ascending. */
 export function fingerprintsOf(members: readonly Member[]): number[] {
   const found = new Set<number>();
+  let left = MAX_TOKENS;
   for (const member of members) {
+    if (left === 0) break;
     const text = textOfMember(member.bytes);
     if (text === null || /^(?:prose|data)$/.test(kindOf(member.path, text))) continue;
-    const tokens = tokensOf(text);
+    const tokens = tokensOf(text.slice(0, MAX_TEXT), left);
+    left -= tokens.length;
     const hashes = Array.from({ length: Math.max(0, tokens.length - K + 1) }, (_, i) =>
       hashOf(tokens.slice(i, i + K)),
     );
