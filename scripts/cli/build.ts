@@ -7,6 +7,7 @@ import {
   buildImage,
   buildTwice,
   loadImage,
+  verifyCacheChoice,
   withWorkFolder,
 } from '../images/build.ts';
 import { IMAGE_ROLES, type ImageRole } from '../images/roles.ts';
@@ -85,6 +86,7 @@ export async function build(argv: readonly string[]): Promise<number> {
     cache: values.cache ?? null,
     onProgress,
   };
+  verifyCacheChoice(request.role, request.cache);
   if (await hasUncommittedChanges(REPOSITORY)) onProgress('changes that are not committed are not built');
   const make = values.twice ? buildTwice : buildImage;
   return withWorkFolder(async (work) => {

@@ -14,15 +14,17 @@ const DROPPED_FOLDER = new Set([
   'man',
   'prebuilds',
   'queries',
+  'scripts',
   'test',
   'tests',
 ]);
-/** Second copies of a package's code, in a form that Node does not load. */
-const DROPPED_IN: Readonly<Record<string, readonly string[]>> = {
-  'node-forge': ['dist/', 'flash/'],
-  protobufjs: ['cli/', 'dist/', 'scripts/'],
-  'web-tree-sitter': ['debug/', 'web-tree-sitter.cjs'],
-  zod: ['src/'],
+/** Second copies of a package's code, in a form that what runs here does not load. */
+const DROPPED_IN: Readonly<Record<string, RegExp>> = {
+  'node-forge': /^(?:dist|flash)\//,
+  protobufjs: /^(?:cli|dist)\//,
+  'web-tree-sitter': /^debug\/|\.cjs$/,
+  yaml: /^browser\//,
+  zod: /^src\/|\.cjs$/,
 };
 const LICENCE = /^(?:licen[cs]e|notice|copying)/i;
 
@@ -33,7 +35,7 @@ export function isShipped(packageName: string, path: string): boolean {
   if (segments.some((segment) => segment.startsWith('.'))) return false;
   if (LICENCE.test(name)) return true;
   if (segments.slice(0, -1).some((segment) => DROPPED_FOLDER.has(segment))) return false;
-  if (DROPPED_IN[packageName]?.some((start) => path.startsWith(start))) return false;
+  if (DROPPED_IN[packageName]?.test(path)) return false;
   // Of a grammar only its WebAssembly is loaded.
   if (packageName.startsWith('tree-sitter-')) return name.endsWith('.wasm') || path === 'package.json';
   return !DROPPED_FILE.test(path);
