@@ -38,7 +38,7 @@ export interface Try {
   get(resource: 'assignment' | 'artifact' | 'rules' | 'corpus' | 'state'): Promise<HttpReply>;
   post(resource: 'modelCallStarted' | 'report' | 'failure', body: Buffer, token?: string): Promise<HttpReply>;
   /** Fetches the assignment and announces the request of `report`. */
-  announce(): Promise<void>;
+  announce(content?: Partial<ReviewContent>): Promise<void>;
   /** Does all that an honest guest does, and waits for the judgement. */
   deliver(content?: Partial<ReviewContent>): Promise<string>;
 }
@@ -142,9 +142,9 @@ export async function reviewChallenge(policy: Partial<ReviewPolicy> = {}): Promi
       report,
       get: (resource) => ask('GET', resource),
       post: (resource, body, bearer) => ask('POST', resource, body, bearer),
-      announce: async () => {
+      announce: async (content) => {
         await one.get('assignment');
-        const { model } = reviewFor(platform, assignment).report.review_core;
+        const { model } = reviewFor(platform, assignment, content).report.review_core;
         const notice = {
           assignment_id: assignment.assignment_id,
           planned_request_sha256: model.request_sha256,
@@ -152,7 +152,7 @@ export async function reviewChallenge(policy: Partial<ReviewPolicy> = {}): Promi
         await one.post('modelCallStarted', encodeCanonical(notice));
       },
       deliver: async (content) => {
-        await one.announce();
+        await one.announce(content);
         await one.post('report', report(content));
         await service.acceptor.idle();
         return String((await one.get('state')).json.state);

@@ -129,6 +129,8 @@ export function replyWith(verdict: 'allow' | 'reject' | 'escalate', reasonCodes:
 /** What one review found and heard. */
 export interface ReviewContent {
   findings: Finding[];
+  /** The user message of the model request. */
+  userText: string;
   /** null: no model was asked. */
   response: Buffer | null;
   containment: { shared: number; total: number } | null;
@@ -150,7 +152,7 @@ export function reviewFor(
   const request = encodeModelRequest({
     messages: [
       { role: 'system', content: PROMPT },
-      { role: 'user', content: 'the agent' },
+      { role: 'user', content: content.userText ?? 'the agent' },
     ],
     model: policy.model,
     provider: policy.routing,

@@ -4,6 +4,8 @@ import { EvaluatorError } from '../../../guest/errors.ts';
 import { REVIEW_WINDOW_MS } from '../../../guest/wire/assignment.ts';
 import { encodeCanonical } from '../../../guest/wire/canonical.ts';
 import { sha256Hex } from '../../../guest/wire/digest.ts';
+import { MAX_MODEL_REPLY_BYTES } from '../../../guest/wire/model-reply.ts';
+import { MAX_MODEL_REQUEST_BYTES } from '../../../guest/wire/model-request.ts';
 import { AGENT, type ReviewChallenge, reviewChallenge, type Try } from '../../support/review-challenge.ts';
 import { codeOf } from '../../support/throws.ts';
 import { NOW_MS } from '../../support/valid-result.ts';
@@ -205,6 +207,12 @@ describe('a report', () => {
     await one.post('modelCallStarted', notice('another request'));
     expect((await one.post('report', one.report())).status).toBe(202);
     expect(await stateOf()).toEqual(['trust_failed', 'review_call_mismatch']);
+  });
+
+  it('of the largest size is received and judged', async () => {
+    const userText = 'x'.repeat(MAX_MODEL_REQUEST_BYTES - 4096);
+    const response = Buffer.concat([replyWith('allow'), Buffer.alloc(MAX_MODEL_REPLY_BYTES - 4096, ' ')]);
+    expect(await one.deliver({ userText, response })).toBe('allowed');
   });
 
   it('that is garbage never takes the place of the true one', async () => {
