@@ -22,6 +22,7 @@ import {
   verifyNoStandingSession,
 } from './machine.ts';
 import { verifyCurrent, verifyOperatorReason, verifyTaking } from './refusals.ts';
+import * as insert from './sqlite-insert.ts';
 import * as select from './sqlite-select.ts';
 
 /** Reviews in the embedded database: every change is one immediate, fully synchronous transaction. */
@@ -65,23 +66,13 @@ export class SqliteReviewLedger implements ReviewLedger {
     note?: string,
   ): void {
     const attempt = this.newestAssignment(sessionId)?.attempt ?? 0;
-    this.#db
-      .prepare(
-        `INSERT INTO review_history (session_id, from_state, to_state, attempt, reason_code, note, at_ms)
-         VALUES (?, ?, ?, ?, ?, ?, ?)`,
-      )
-      .run(sessionId, from, to, attempt, reasonCode, note ?? null, atMs);
+    insert.history(this.#db, sessionId, { from, to, attempt, reasonCode, note: note ?? null, atMs });
   }
 
   create(session: NewSession, nowMs: number): void {
     transaction(this.#db, () => {
       verifyNoStandingSession(select.sessionsOf(this.#db, session.agentHash));
-      this.#db
-        .prepare(
-          `INSERT INTO review_sessions (session_id, submission_id, agent_hash, submission_received_at_ms, state)
-           VALUES (?, ?, ?, ?, 'created')`,
-        )
-        .run(session.sessionId, session.submissionId, session.agentHash, session.submissionReceivedAtMs);
+      insert.session(this.#db, session);
       this.#note(session.sessionId, null, 'created', null, nowMs);
     });
   }
@@ -92,22 +83,10 @@ export class SqliteReviewLedger implements ReviewLedger {
       nextSessionState(session.state, 'prepare');
       const attempt = (this.newestAssignment(sessionId)?.attempt ?? 0) + 1;
       const made = issue(session, attempt);
-      this.#db
-        .prepare(
-          `INSERT INTO review_assignments (assignment_id, session_id, attempt, assignment, token_sha256,
-             review_nonce, expires_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-        )
-        .run(
-          made.assignmentId,
-          sessionId,
-          attempt,
-          made.assignmentBytes,
-          made.tokenSha256,
-          made.reviewNonce,
-          made.expiresAtMs,
-        );
+      const stored = { ...made, sessionId, attempt };
+      insert.assignment(this.#db, stored);
       this.#move(session, 'prepare', null, nowMs);
-      return { ...made, sessionId, attempt };
+      return stored;
     });
   }
 
@@ -149,10 +128,9 @@ export class SqliteReviewLedger implements ReviewLedger {
       }
       verifyTaking(session, assignment, nowMs);
       this.#move(session, 'announce', null, nowMs);
-      this.#db
-        .prepare('INSERT INTO review_announcements VALUES (?, ?, ?)')
-        .run(assignmentId, plannedRequestSha256, nowMs);
-      return { assignmentId, plannedRequestSha256, receivedAtMs: nowMs };
+      const announced = { assignmentId, plannedRequestSha256, receivedAtMs: nowMs };
+      insert.announcement(this.#db, announced);
+      return announced;
     });
   }
 
@@ -193,12 +171,9 @@ export class SqliteReviewLedger implements ReviewLedger {
       const { session, assignment } = this.#current(assignmentId);
       verifyTaking(session, assignment, nowMs);
       this.#move(session, 'receive', null, nowMs);
-      this.#db
-        .prepare(
-          'INSERT INTO review_reports (assignment_id, report_sha256, received_at_ms, report) VALUES (?, ?, ?, ?)',
-        )
-        .run(assignmentId, reportSha256, nowMs, reportBytes);
-      return { assignmentId, reportSha256, receivedAtMs: nowMs, reportBytes };
+      const received = { assignmentId, reportSha256, receivedAtMs: nowMs, reportBytes };
+      insert.report(this.#db, received);
+      return received;
     });
   }
 
@@ -207,15 +182,8 @@ export class SqliteReviewLedger implements ReviewLedger {
       const session = this.#known(sessionId);
       this.#move(session, verdict, null, nowMs);
       const nonce = this.newestAssignment(sessionId)?.reviewNonce ?? '';
-      const consumed = this.#db
-        .prepare('INSERT INTO consumed_review_nonces VALUES (?, ?) ON CONFLICT DO NOTHING')
-        .run(nonce, sessionId);
-      if (consumed.changes !== 1) {
-        throw new EvaluatorError('review_nonce_consumed', 'ledger: this review nonce was used before');
-      }
-      this.#db
-        .prepare('INSERT INTO review_verdicts VALUES (?, ?, ?, ?)')
-        .run(sessionId, reviewDigest, verdict, nowMs);
+      insert.consumedNonce(this.#db, sessionId, nonce);
+      insert.verdict(this.#db, sessionId, { verdict, reviewDigest }, nowMs);
     });
   }
 

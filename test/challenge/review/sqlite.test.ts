@@ -1,0 +1,83 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SqliteReviewLedger } from '../../../challenge/review/sqlite.ts';
+import { sha256Hex } from '../../../guest/wire/digest.ts';
+import { newSession, prepareNext } from '../../support/review-ledger.ts';
+import { codeOf } from '../../support/throws.ts';
+
+let path: string;
+let ledger: SqliteReviewLedger;
+beforeEach(() => {
+  path = join(mkdtempSync(join(tmpdir(), 'reviews-')), 'ledger.sqlite');
+  ledger = new SqliteReviewLedger(path);
+  ledger.create(newSession('one'), 1);
+});
+afterEach(() => ledger.close());
+
+function raw(sql: string): void {
+  const db = new DatabaseSync(path);
+  try {
+    db.exec(sql);
+  } finally {
+    db.close();
+  }
+}
+function toReceived(): string {
+  const id = prepareNext(ledger, 'one', 2);
+  ledger.deploy(id, 3);
+  ledger.announce(id, sha256Hex('request'), 4);
+  ledger.receive(id, Buffer.from('report'), 5);
+  return id;
+}
+const allow = { verdict: 'allow', reviewDigest: sha256Hex('core') } as const;
+
+describe('the ledger of reviews', () => {
+  it('keeps everything over a restart', () => {
+    toReceived();
+    ledger.conclude('one', allow, 6);
+    const before = [ledger.file('one'), ledger.history('one'), ledger.sessionOf(allow.reviewDigest)];
+    ledger.close();
+    ledger = new SqliteReviewLedger(path);
+    expect([ledger.file('one'), ledger.history('one'), ledger.sessionOf(allow.reviewDigest)]).toEqual(before);
+    expect(ledger.session('one')).toEqual({ ...newSession('one'), state: 'allowed', reasonCode: null });
+  });
+
+  it('consumes a nonce once, and writes nothing when it was consumed', () => {
+    toReceived();
+    ledger.create(newSession('other', { agentHash: sha256Hex('other') }), 1);
+    raw("INSERT INTO consumed_review_nonces VALUES ('nonce of one/1', 'other')");
+    expect(codeOf(() => ledger.conclude('one', allow, 6))).toBe('review_nonce_consumed');
+    expect(ledger.session('one')?.state).toBe('received');
+    expect(ledger.sessionOf(allow.reviewDigest)).toBeNull();
+    expect(ledger.history('one').at(-1)?.to).toBe('received');
+  });
+
+  it('has a history and announcements that cannot be rewritten', () => {
+    toReceived();
+    for (const table of ['review_history', 'review_announcements']) {
+      expect(() => raw(`DELETE FROM ${table}`)).toThrow(/append-only/);
+      expect(() => raw(`UPDATE ${table} SET rowid = rowid + 100`)).toThrow(/append-only/);
+    }
+  });
+
+  it('needs a reason of an operator who decides', () => {
+    toReceived();
+    ledger.conclude('one', { ...allow, verdict: 'reject' }, 6);
+    for (const reason of ['', '  ', 'line\nbreak', 'x'.repeat(501)]) {
+      expect(codeOf(() => ledger.reopen('one', reason, 7))).toBe('reopen_reason_invalid');
+    }
+    ledger.reopen('one', 'the rule was wrong', 7);
+    expect(ledger.history('one').at(-1)).toMatchObject({ to: 'reopened', note: 'the rule was wrong' });
+    ledger.create(newSession('two'), 8);
+  });
+
+  it('knows no session and no assignment that it did not make', () => {
+    expect(codeOf(() => prepareNext(ledger, 'none', 2))).toBe('review_session_unknown');
+    expect(codeOf(() => ledger.deploy('none', 2))).toBe('review_session_unknown');
+    expect(ledger.file('none')).toBeNull();
+    expect(ledger.newestConcluded(sha256Hex('agent'))).toBeNull();
+  });
+});
