@@ -9,6 +9,7 @@ import {
   loadImage,
   verifyCacheChoice,
   withWorkFolder,
+  writeContext,
 } from '../images/build.ts';
 import { IMAGE_ROLES, type ImageRole } from '../images/roles.ts';
 import { hasUncommittedChanges } from '../images/source.ts';
@@ -17,7 +18,7 @@ import { parseOptions, printHelp } from './arguments.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const USAGE =
-  'evaluator build [--image eval|review] [--base REF] [--cache DIR] [--twice] [--load] [--engine SOCKET] [--json]';
+  'evaluator build [--image eval|review] [--base REF] [--cache DIR] [--twice] [--load] [--engine SOCKET] [--json]\n       evaluator build --context DIR [--image eval|review] [--base REF] [--cache DIR]';
 const HELP = `usage: ${USAGE}
 
 Builds an image of the commit that is checked out, with buildah: the same commit, base and cache give the same digest.
@@ -28,6 +29,7 @@ Changes that are not committed are not in it. Nothing is pushed.
                    (default ${GUEST_BASE}, made by \`evaluator base --for guest\`)
   --cache DIR      the sealed cache that the eval image holds
   --twice          build from two clones in different folders; fails with the first entry in which they differ
+  --context DIR    only write what a builder needs into DIR; its arguments are a JSON object on stdout
   --load           give the image to the container engine too
   --engine SOCKET  the container engine (default ${DEFAULT_ENGINE_SOCKET})
   --json           one JSON object on stdout
@@ -70,6 +72,7 @@ export async function build(argv: readonly string[]): Promise<number> {
       base: { type: 'string', default: GUEST_BASE },
       cache: { type: 'string' },
       twice: { type: 'boolean', default: false },
+      context: { type: 'string' },
       load: { type: 'boolean', default: false },
       engine: { type: 'string', default: DEFAULT_ENGINE_SOCKET },
       json: { type: 'boolean' },
@@ -88,6 +91,14 @@ export async function build(argv: readonly string[]): Promise<number> {
   };
   verifyCacheChoice(request.role, request.cache);
   if (await hasUncommittedChanges(REPOSITORY)) onProgress('changes that are not committed are not built');
+  if (values.context !== undefined) {
+    const { context, dockerfile, revision, values: args } = await writeContext(request, values.context);
+    const { commit, epoch } = revision;
+    process.stdout.write(
+      `${JSON.stringify({ context, dockerfile, revision: commit, source_date_epoch: epoch, build_args: args })}\n`,
+    );
+    return 0;
+  }
   const make = values.twice ? buildTwice : buildImage;
   return withWorkFolder(async (work) => {
     const image = await make(request, work);

@@ -46,15 +46,23 @@ export function verifyCacheChoice(role: ImageRole, cache: string | null): void {
     throw new EvaluatorError('usage', `--cache: the ${role} image holds no tasks`);
 }
 
+const isLocal = (name: string) => name.startsWith('localhost/');
+
+/** The digest in a registry's name; null for an image of buildah's store. @throws build_base_unpinned. */
+function pinnedDigest(name: string): string | null {
+  if (isLocal(name)) return null;
+  const digest = /@(sha256:[0-9a-f]{64})$/.exec(name)?.[1];
+  if (digest !== undefined) return digest;
+  throw new EvaluatorError('build_base_unpinned', `--base ${name}: name it by digest, as name@sha256:…`);
+}
+
 /** The base's digest, after a pull where a registry has it. @throws build_base_unpinned, build_unavailable. */
 async function readyBase(name: string): Promise<string> {
-  const isLocal = name.startsWith('localhost/');
-  if (!isLocal && !/@sha256:[0-9a-f]{64}$/.test(name))
-    throw new EvaluatorError('build_base_unpinned', `--base ${name}: name it by digest, as name@sha256:…`);
+  const pinned = pinnedDigest(name);
   const present = await findDigest(name);
-  if (present !== null) return present;
-  if (!isLocal) await pullImage(name);
-  const digest = isLocal ? null : await findDigest(name);
+  if (pinned !== null && present === null) await pullImage(name);
+  // buildah's own digest would be that of one platform.
+  const digest = pinned ?? present;
   if (digest !== null) return digest;
   const remedy =
     name === GUEST_BASE ? 'make it with `evaluator base --for guest`' : 'name another with --base';
@@ -66,24 +74,53 @@ async function sourceLabel(source: string): Promise<string> {
   return repository?.url ?? repository ?? name;
 }
 
+/** What any builder needs: a folder, its Dockerfile, the time of everything, the values of its ARGs. */
+export interface PreparedContext {
+  context: string;
+  dockerfile: string;
+  revision: Revision;
+  values: Readonly<Record<string, string>>;
+  packages: readonly string[];
+}
+
+async function prepare(
+  { role, repository, base, cache, onProgress }: BuildRequest,
+  baseDigest: string,
+  place: { source: string; context: string },
+): Promise<PreparedContext> {
+  const revision = await readRevision(repository);
+  const { commit, epoch } = revision;
+  const { source, context } = place;
+  onProgress(`${role}: packages of ${commit.slice(0, 12)}`);
+  await exportSource(repository, revision, source);
+  const packages = await makeContext({ role, source, cache, out: context, epoch });
+  const values = { BASE: base, BASE_DIGEST: baseDigest, REVISION: commit, SOURCE: await sourceLabel(source) };
+  return { context, dockerfile: IMAGES[role].dockerfile, revision, values, packages };
+}
+
+/**
+ * Writes a build's context into the folder `context`, for another builder than buildah.
+ * @throws build_*, usage, cache_*.
+ */
+export async function writeContext(request: BuildRequest, context: string): Promise<PreparedContext> {
+  verifyCacheChoice(request.role, request.cache);
+  const digest = pinnedDigest(request.base) ?? (await readyBase(request.base));
+  return withWorkFolder((work) => prepare(request, digest, { source: join(work, 'source'), context }));
+}
+
 /**
  * Builds one image of a repository's commit below the folder `work`, which the caller removes.
  * @throws build_*, usage, cache_*.
  */
 export async function buildImage(request: BuildRequest, work: string): Promise<BuiltImage> {
-  const { role, repository, base, cache, onProgress } = request;
-  verifyCacheChoice(role, cache);
+  const { role, base, onProgress } = request;
+  verifyCacheChoice(role, request.cache);
   const digest = await readyBase(base);
-  const revision = await readRevision(repository);
-  const { commit, epoch } = revision;
-  const [source, context] = [join(work, 'source'), join(work, 'context')];
-  onProgress(`${role}: packages of ${commit.slice(0, 12)}`);
-  await exportSource(repository, revision, source);
-  const packages = await makeContext({ role, source, cache, out: context, epoch });
+  const place = { source: join(work, 'source'), context: join(work, 'context') };
+  const { context, dockerfile, revision, values, packages } = await prepare(request, digest, place);
   onProgress(`${role}: building on ${base}`);
-  const name = `localhost/cvm-evaluator/${role}:${commit.slice(0, 12)}`;
-  const values = { BASE: base, BASE_DIGEST: digest, REVISION: commit, SOURCE: await sourceLabel(source) };
-  await buildWithBuildah({ context, dockerfile: IMAGES[role].dockerfile, tag: name, epoch, values });
+  const name = `localhost/cvm-evaluator/${role}:${revision.commit.slice(0, 12)}`;
+  await buildWithBuildah({ context, dockerfile, tag: name, epoch: revision.epoch, values });
   const files = await exportImage(name, join(work, 'image'));
   return { ...files, role, revision, base: { name: base, digest }, packages, name };
 }
@@ -93,12 +130,13 @@ export async function buildImage(request: BuildRequest, work: string): Promise<B
  * @throws build_not_reproducible with the first differing entry, and what `buildImage` throws.
  */
 export async function buildTwice(request: BuildRequest, work: string): Promise<BuiltImage> {
+  const { commit } = await readRevision(request.repository);
   const built: BuiltImage[] = [];
   for (const place of ['first', join('elsewhere', 'second')]) {
     const folder = join(work, place);
     await mkdir(folder, { recursive: true });
     const repository = join(folder, 'clone');
-    await cloneRepository(request.repository, repository);
+    await cloneRepository(request.repository, commit, repository);
     built.push(await buildImage({ ...request, repository }, folder));
   }
   const [first, second] = built;
@@ -107,7 +145,7 @@ export async function buildTwice(request: BuildRequest, work: string): Promise<B
   if (difference === null) return second;
   throw new EvaluatorError(
     'build_not_reproducible',
-    `two builds of ${first.revision.commit} differ (${first.digest}, ${second.digest}): ${difference}`,
+    `two builds of ${commit} differ (${first.digest}, ${second.digest}): ${difference}`,
   );
 }
 

@@ -27,9 +27,10 @@ export async function hasUncommittedChanges(repository: string): Promise<boolean
   return (await git(repository, 'status', '--porcelain', '--untracked-files=no')) !== '';
 }
 
-/** Clones what is committed. @throws build_failed. */
-export async function cloneRepository(repository: string, folder: string): Promise<void> {
-  await git(repository, 'clone', '--quiet', '--no-hardlinks', '.', folder);
+/** Clones a repository and checks a commit out, whatever its branches have become since. @throws build_failed. */
+export async function cloneRepository(repository: string, commit: string, folder: string): Promise<void> {
+  await git(repository, 'clone', '--quiet', '--no-hardlinks', '--no-checkout', '.', folder);
+  await git(folder, 'checkout', '--quiet', '--detach', commit);
 }
 
 /**

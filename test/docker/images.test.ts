@@ -99,7 +99,7 @@ describe('the eval image', () => {
 
   it('is another when one byte of one file is another', async () => {
     const repository = join(scratch, 'changed');
-    await cloneRepository(REPOSITORY, repository);
+    await cloneRepository(REPOSITORY, built('eval').image.revision.commit, repository);
     await appendFile(join(repository, 'guest/errors.ts'), '\n');
     const who = ['-c', 'user.name=t', '-c', 'user.email=t@example.org'];
     const { epoch } = built('eval').image.revision;
