@@ -2,9 +2,10 @@ import { execFile } from 'node:child_process';
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GUEST_BASE, LOCKED_NODE, makeGuestBase } from '../../scripts/images/base.ts';
 import { type BuiltImage, buildImage, buildTwice, loadImage } from '../../scripts/images/build.ts';
+import { removeImage } from '../../scripts/images/buildah.ts';
 import { firstDifference, type LayerEntries, readImage } from '../../scripts/images/compare.ts';
 import { IMAGE_ROLES, type ImageRole } from '../../scripts/images/roles.ts';
 import { cloneRepository } from '../../scripts/images/source.ts';
@@ -48,6 +49,10 @@ beforeAll(async () => {
     images.set(role, { image, entries: await readImage(image) });
   }
 }, 600_000);
+
+afterAll(async () => {
+  for (const { image } of images.values()) await removeImage(image.name);
+});
 
 describe.each(IMAGE_ROLES)('the %s image', (role) => {
   it('is the same from two clones in different folders', () => {
@@ -108,6 +113,7 @@ describe('the eval image', () => {
       env: { ...process.env, GIT_COMMITTER_DATE: `${epoch} +0000` },
     });
     const changed = await buildImage(request('eval', repository), join(scratch, 'changed-build'));
+    await removeImage(changed.name);
     expect(changed.digest).not.toBe(built('eval').image.digest);
     expect(await firstDifference(built('eval').image, changed)).toMatch(
       /^layer 1: \/opt\/cvm-evaluator\/guest\/errors\.ts: file 644 /,
@@ -135,6 +141,10 @@ describe('on an engine, with a read-only root file system', () => {
   const refusal = (said: string) => JSON.parse(said.split('\n')[0] ?? '').code;
   beforeAll(async () => {
     for (const role of IMAGE_ROLES) tags.set(role, await loadImage(built(role).image, ENGINE_SOCKET));
+  });
+
+  afterAll(async () => {
+    await run('docker', ['rmi', '--force', ...tags.values()]);
   });
 
   it.each(IMAGE_ROLES)('%s has the id that the build says', async (role) => {
