@@ -2,6 +2,8 @@ import { refused, shownName } from './refuse.ts';
 
 const MAX_COMPONENT_BYTES = 255;
 const MAX_PATH_BYTES = 1024;
+/** Files and directories: every one is a header of a tar, for every rep. Names of 1 MiB can imply 250,000. */
+const MAX_PATHS = 10_000;
 /** Controls, format characters (bidi overrides, zero-width), line and paragraph separators. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
@@ -43,7 +45,10 @@ function foldName(name: string): string {
 export class NameRegistry {
   readonly #seen = new Map<string, { path: string; kind: 'file' | 'directory' | 'implied' }>();
 
-  /** @throws agent_package_refused when the name, or one equal to it after folding, was there before. */
+  /**
+   * @throws agent_package_refused when the name, or one equal to it after folding, was there before, and when
+   * there are too many.
+   */
   add(name: string): void {
     const shown = shownName(Buffer.from(name));
     const isDirectory = name.endsWith('/');
@@ -61,6 +66,8 @@ export class NameRegistry {
       if (before?.kind === 'directory' && kind === 'directory')
         throw refused(shown, 'its name is there twice');
       if (before === undefined || kind === 'directory') this.#seen.set(foldName(path), { path, kind });
+      if (this.#seen.size > MAX_PATHS)
+        throw refused('archive', `more than ${MAX_PATHS} files and directories`);
     }
   }
 }

@@ -259,6 +259,13 @@ describe('parseAgentPackage', () => {
     );
   });
 
+  it('refuses more than 10 000 files and directories, those that names imply included', async () => {
+    const deep = (packages: number) =>
+      Array.from({ length: packages }, (_, i) => ({ name: `${i}/${'a/'.repeat(499)}x` }));
+    expect((await parseAgentPackage(rawZip([MANIFEST, ...deep(19)]))).files).toHaveLength(20);
+    expect(await refusal(deep(20))).toBe('agent_package_refused');
+  });
+
   it('never inflates more than the central directory says', async () => {
     const bomb = deflateRawSync(Buffer.alloc(10_000_000));
     const zip = rawZip([MANIFEST, { name: 'bomb', packed: bomb, method: 8, size: bomb.length }]);
