@@ -2,6 +2,7 @@ import { access, readdir } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { listFolder, readRegularFile } from '../../guest/tasks/folder.ts';
+import { SEALED_FOLDER } from '../../guest/tasks/sealed-blob.ts';
 import { isPackageFile } from '../../guest/tasks/source-digest.ts';
 import { parseTaskToml } from '../../guest/tasks/task-toml.ts';
 import type { TaskConfig, TaskFile } from '../../guest/tasks/types.ts';
@@ -10,6 +11,8 @@ import { DEFAULT_IGNORE, parseIgnore } from './ignore.ts';
 
 const MAX_TASK_BYTES = 512 * 1024 * 1024;
 const NEEDED = ['task.toml', 'instruction.md', 'environment/Dockerfile', 'tests/test.sh'];
+/** What lies beside the tasks in a cache. */
+const RESERVED = new Set(['manifest.json', 'toolchain.tar', SEALED_FOLDER]);
 const COMPOSE = /^environment\/(?:docker-)?compose\.ya?ml$/;
 
 /** A plain task, as its author wrote it. */
@@ -31,7 +34,7 @@ async function exists(path: string): Promise<boolean> {
 /**
  * Finds the tasks of folders: those that are a task, and the tasks directly below those that are not.
  * @returns directory by task name, ascending.
- * @throws task_unknown (a folder holds none), task_duplicate, task_file_name.
+ * @throws task_unknown (a folder holds none), task_duplicate, task_file_name, task_unsupported (a reserved name).
  */
 export async function findTasks(folders: readonly string[]): Promise<Map<string, string>> {
   const found = new Map<string, string>();
@@ -55,6 +58,11 @@ export async function findTasks(folders: readonly string[]): Promise<Map<string,
         throw new EvaluatorError(
           'task_file_name',
           `${directory}: ${JSON.stringify(name)} is no name for a task`,
+        );
+      if (RESERVED.has(name))
+        throw new EvaluatorError(
+          'task_unsupported',
+          `${directory}: ${name} is reserved in a cache; rename the task`,
         );
       const other = found.get(name);
       if (other !== undefined && other !== directory)

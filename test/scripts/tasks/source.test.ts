@@ -38,6 +38,15 @@ describe('findTasks', () => {
     expect(await find('d')).toBe('task_unknown');
     expect(await find('absent')).toBe('task_unknown');
   });
+
+  it.each(['manifest.json', 'toolchain.tar', 'sealed'])(
+    'refuses the name of what lies beside tasks: %s',
+    async (name) => {
+      const folder = await scratchFolder();
+      await writeFiles(join(folder, name), PLAIN_TASK);
+      expect(await rejectionCode(findTasks([folder]))).toBe('task_unsupported');
+    },
+  );
 });
 
 describe('readTask', () => {
