@@ -40,6 +40,8 @@ export async function buildWithBuildah(build: BuildArguments): Promise<void> {
     '--isolation=chroot',
     // Docker's form names the container of the build: no two builds would be equal.
     '--format=oci',
+    // Not the builder's own label: an image says what it is made of.
+    '--identity-label=false',
     '--no-cache',
     '--pull=false',
   ];

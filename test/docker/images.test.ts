@@ -144,7 +144,9 @@ describe('on an engine, with a read-only root file system', () => {
   });
 
   afterAll(async () => {
-    await run('docker', ['rmi', '--force', ...tags.values()]);
+    // By id: the archive brings the builder's name of the image along.
+    const ids = [...tags.keys()].map((role) => built(role).image.imageId);
+    await run('docker', ['rmi', '--force', ...ids]);
   });
 
   it.each(IMAGE_ROLES)('%s has the id that the build says', async (role) => {
