@@ -11,11 +11,9 @@ export function cgroupCounters(version: 1 | 2, directory: (controller: string) =
 }
 
 function version1(cpuacct: string, cpu: string, memory: string): CgroupReader {
-  const readCpuUsec = () => Math.floor(wholeFile(join(cpuacct, 'cpuacct.usage')) / 1e3);
   return {
-    readCpuUsec,
     read: () => ({
-      cpuUsec: readCpuUsec(),
+      cpuUsec: Math.floor(wholeFile(join(cpuacct, 'cpuacct.usage')) / 1e3),
       memoryPeakBytes: wholeFile(join(memory, 'memory.max_usage_in_bytes')),
       oomKills: keyed(join(memory, 'memory.oom_control'), 'oom_kill'),
       throttledMs: keyed(join(cpu, 'cpu.stat'), 'throttled_time') / 1e6,
@@ -26,7 +24,6 @@ function version1(cpuacct: string, cpu: string, memory: string): CgroupReader {
 function version2(directory: string): CgroupReader {
   const cpuStat = join(directory, 'cpu.stat');
   return {
-    readCpuUsec: () => keyed(cpuStat, 'usage_usec'),
     read: () => ({
       cpuUsec: keyed(cpuStat, 'usage_usec'),
       memoryPeakBytes: wholeFile(join(directory, 'memory.peak')),

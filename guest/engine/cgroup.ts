@@ -18,8 +18,6 @@ export interface CgroupReading {
 export interface CgroupReader {
   /** Reads the counters now. Throws `cgroup_unreadable`, never a zero in place of a counter. */
   read(): CgroupReading;
-  /** CPU time alone, microseconds: one file, for polling. Throws `cgroup_unreadable`. */
-  readCpuUsec(): number;
 }
 
 /** Where the kernel's views are mounted. */

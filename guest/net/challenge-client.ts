@@ -23,7 +23,7 @@ export interface ChallengeRequest {
 /**
  * One HTTPS exchange with the challenge: TLS 1.3, the given CA alone, no redirect (any status is handed
  * back), no proxy, a size cap and a deadline.
- * @throws artifact_unavailable on a network failure or a reply over the cap.
+ * @throws challenge_unreachable on a network failure or a reply over the cap.
  */
 export function askChallenge(call: ChallengeRequest): Promise<Reply> {
   const headers: Record<string, string | number> = { authorization: `Bearer ${call.token}` };

@@ -8,7 +8,8 @@ import type { EvalPlan } from '../wire/plan.ts';
 /**
  * Fetches the agent's ZIP from the plan's artifact_url: bearer token, size-capped, and hashed before
  * anything reads it.
- * @throws artifact_unavailable, artifact_hash_mismatch, agent_package_refused, agent_manifest_invalid.
+ * @throws challenge_unreachable, artifact_unavailable, artifact_hash_mismatch, agent_package_refused,
+ * agent_manifest_invalid.
  */
 export async function fetchAgent(plan: EvalPlan, token: string): Promise<AgentPackage> {
   const { artifact_url: url, zip_size_bytes: size, agent_hash: expected } = plan.agent;

@@ -14,10 +14,3 @@ export const systemClock: Clock = {
     await delay(ms);
   },
 };
-
-/** Runs `action` and says how long it took, in ms. */
-export async function timed<T>(clock: Clock, action: () => Promise<T>): Promise<{ value: T; ms: number }> {
-  const start = clock.monotonicMs();
-  const value = await action();
-  return { value, ms: clock.monotonicMs() - start };
-}

@@ -123,7 +123,7 @@ function inconsistency(plan: EvalPlan): string | null {
 
 /**
  * Reads a plan: canonical bytes, closed schema, and the rules between its fields (spec/01).
- * Says nothing about who signed it: see `verifyPlan`.
+ * Says nothing about who signed it: see `verifyPlanSignatures`.
  * @throws json_*, schema_invalid, plan_inconsistent.
  */
 export function parsePlan(bytes: Uint8Array): EvalPlan {

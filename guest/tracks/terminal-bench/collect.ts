@@ -14,7 +14,7 @@ export interface Collected {
   reward: number;
   /** The manifest's proof that tests ran is there (spec/03, Reward). */
   proof: 'shown' | 'missing';
-  /** Requests of test.sh that the verifier front does not serve; never of an agent: see entry.sh. */
+  /** Requests that the verifier front does not serve; what an agent left may claim some, so a control decides. */
   unserved: readonly string[];
 }
 

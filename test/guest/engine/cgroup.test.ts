@@ -53,17 +53,15 @@ describe('locateCgroup', () => {
     expect(locateCgroup(V2, ID, 1, roots).read()).toEqual(READING);
     const other = 'beef'.padEnd(64, '0');
     putV2(`system.slice/docker-${other}.scope`);
-    const reader = locateCgroup(V2_SYSTEMD, other, 1, roots);
-    expect(reader.read()).toEqual(READING);
-    expect(reader.readCpuUsec()).toBe(READING.cpuUsec);
+    expect(locateCgroup(V2_SYSTEMD, other, 1, roots).read()).toEqual(READING);
   });
 
   it('believes the engine about the version when a hybrid kernel shows both', () => {
     putV1(`docker/${ID}`);
     putV2(`docker/${ID}`);
     put(`cgroup/docker/${ID}/cpu.stat`, 'usage_usec 1\nthrottled_usec 0\n');
-    expect(locateCgroup(V1, ID, 1, roots).readCpuUsec()).toBe(READING.cpuUsec);
-    expect(locateCgroup(V2, ID, 1, roots).readCpuUsec()).toBe(1);
+    expect(locateCgroup(V1, ID, 1, roots).read().cpuUsec).toBe(READING.cpuUsec);
+    expect(locateCgroup(V2, ID, 1, roots).read().cpuUsec).toBe(1);
   });
 
   it('asks /proc where the usual place is empty', () => {

@@ -59,7 +59,7 @@ function watch(options: {
     diskPath: '/',
     diskReserveBytes: 0,
   } as Partial<TrialContext> as TrialContext;
-  const sandbox = { containerId: 'c', cgroup: { read, readCpuUsec: () => 0 } } as Partial<Sandbox> as Sandbox;
+  const sandbox = { containerId: 'c', cgroup: { read } } as Partial<Sandbox> as Sandbox;
   return new Watch(context, sandbox, LIMITS).untilEnd('exec', new Promise(() => {}));
 }
 
