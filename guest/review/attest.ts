@@ -5,7 +5,6 @@ import { digest, sha256Hex } from '../wire/digest.ts';
 import { DOMAIN } from '../wire/report-data.ts';
 import { type ReviewCore, type ReviewSubmission, reviewDigest, reviewReportData } from '../wire/review.ts';
 import { similarityLevel } from '../wire/review-decision.ts';
-import { printable } from '../wire/scalars.ts';
 import type { ReviewHost } from './config.ts';
 import type { Weighed } from './decide.ts';
 import type { ReviewedAgainst } from './inputs.ts';
@@ -23,24 +22,9 @@ export interface Reviewed {
   startedAtMs: number;
 }
 
-const foreignName = (name: string | null) => (name === null ? null : printable(name).slice(0, 128));
-
-function modelObservation({ planned, reply, weighed }: Reviewed): ReviewCore['model'] {
-  return {
-    outcome: weighed.reading.outcome,
-    request_sha256: planned.sha256,
-    request_bytes: planned.bytes.length,
-    status: reply === null ? null : 200,
-    response_sha256: reply === null ? null : sha256Hex(reply),
-    response_bytes: reply === null ? null : reply.length,
-    returned_model: foreignName(weighed.reading.returnedModel),
-    provider: foreignName(weighed.reading.provider),
-  };
-}
-
 /** The signed statement of a review. @param finishedAtMs ms since the epoch. */
 export function reviewCore(reviewed: Reviewed, finishedAtMs: number): ReviewCore {
-  const { order, agent, inputs, planned, reply, weighed } = reviewed;
+  const { order, agent, inputs, planned, weighed } = reviewed;
   const { policy, rules, similarity } = order;
   const findingsSha256 = sha256Hex(planned.findingsBytes);
   return {
@@ -70,7 +54,7 @@ export function reviewCore(reviewed: Reviewed, finishedAtMs: number): ReviewCore
       tool_schema_sha256: policy.tool_schema_sha256,
       verifier_version: policy.verifier_version,
     },
-    model: modelObservation(reviewed),
+    model: weighed.model,
     static_findings_sha256: findingsSha256,
     similarity: {
       corpus_sha256: similarity.corpus_sha256,
@@ -81,7 +65,7 @@ export function reviewCore(reviewed: Reviewed, finishedAtMs: number): ReviewCore
       ...weighed.decision,
       evidence_digests: {
         planned_request_sha256: planned.sha256,
-        response_sha256: reply === null ? null : sha256Hex(reply),
+        response_sha256: weighed.model.response_sha256,
         findings_sha256: findingsSha256,
       },
     },
@@ -104,7 +88,7 @@ export async function attestReview(reviewed: Reviewed, host: ReviewHost): Promis
   const { measurement, key_provider: keyProvider, vm_shape: vmShape } = order.review_app;
   const raw = await host.connectAgent().getQuote(reportData);
   const attestation = checkOwnEvidence(raw, { measurement, keyProvider, vmShape, reportData });
-  host.journal.write({ event: 'model', outcome: weighed.reading.outcome });
+  host.journal.write({ event: 'model', outcome: weighed.model.outcome });
   host.journal.write({ event: 'verdict', ...weighed.decision });
   return {
     schema_version: 1,

@@ -1,5 +1,6 @@
 import type { Assignment } from '../wire/assignment.ts';
-import { type ModelReading, NOT_ASKED, readModelReply } from '../wire/model-reply.ts';
+import { observeModel } from '../wire/model-observation.ts';
+import type { ReviewCore } from '../wire/review.ts';
 import { type Decision, decide } from '../wire/review-decision.ts';
 import type { Examined } from './examine.ts';
 import type { PlannedRequest } from './request.ts';
@@ -7,7 +8,7 @@ import type { Similarity } from './static/similarity.ts';
 
 /** A decision with what it was made of. */
 export interface Weighed {
-  reading: ModelReading;
+  model: ReviewCore['model'];
   similarity: Similarity;
   decision: Decision;
 }
@@ -15,11 +16,11 @@ export interface Weighed {
 /** Step 7: reads the reply, and decides as the challenge will again. */
 export function weigh(
   { policy }: Pick<Assignment, 'policy'>,
-  { findings }: Pick<PlannedRequest, 'findings'>,
+  { bytes, findings }: Pick<PlannedRequest, 'bytes' | 'findings'>,
   reply: Buffer | null,
   { similarity }: Pick<Examined, 'similarity'>,
 ): Weighed {
-  const reading = reply === null ? NOT_ASKED : readModelReply(reply, policy.model);
+  const { reading, observation } = observeModel({ request: bytes, response: reply }, policy.model);
   const decision = decide({ findings, similarity: similarity.containment, model: reading });
-  return { reading, similarity, decision };
+  return { model: observation, similarity, decision };
 }
