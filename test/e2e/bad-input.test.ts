@@ -62,7 +62,7 @@ const OUT = '<out>';
 const run = (...args: string[]) => ['run', '--cache', cache, '--agent', at('agent'), '--out', OUT, ...args];
 
 const CASES: Record<string, Case> = {
-  'an unknown verb': { args: ['judge'], code: 'usage', says: ['"judge"', 'run, verify'] },
+  'an unknown verb': { args: ['judge'], code: 'usage', says: ['"judge"', 'known: run, '] },
   'an unknown option': {
     args: run('--speed', '9'),
     code: 'usage',
