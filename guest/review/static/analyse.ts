@@ -65,7 +65,7 @@ interface Reading {
   knowledge: Knowledge;
   found: Found[];
   facts: number;
-  prose: string[];
+  prose: Prose[];
 }
 
 /** Reads code and what is inside of it; `line` is where it begins, for code in a text of a file. */
@@ -96,7 +96,7 @@ function readCode(
     for (const detect of DETECTORS) {
       for (const code of detect(fact, reading.knowledge)) reading.found.push({ code, line: at(fact.line) });
     }
-    if (fact.kind === 'prose') reading.prose.push(fact.text);
+    if (fact.kind === 'prose') reading.prose.push({ line: at(fact.line), text: fact.text });
     if (fact.kind === 'code' && place.depth < MAX_NESTING) {
       readCode(reading, fact.language, fact.source, { depth: place.depth + 1, line: at(fact.line) });
     }
@@ -105,6 +105,26 @@ function readCode(
       queue.push(...insideOf(fact, language).map((inner) => ({ fact: inner, depth })));
     }
   }
+}
+
+interface Prose {
+  line: number;
+  text: string;
+}
+
+/** Addresses that are spread over the comments of several lines, one right below the other. */
+function addressesOverLines(prose: readonly Prose[]): Found[] {
+  const blocks: Prose[] = [];
+  let end = Number.NEGATIVE_INFINITY;
+  for (const { line, text } of prose.toSorted((a, b) => a.line - b.line)) {
+    const block = blocks.at(-1);
+    if (block && line <= end + 1) block.text += `\n${text}`;
+    else blocks.push({ line, text });
+    end = line + text.split('\n').length - 1;
+  }
+  return blocks
+    .filter(({ text }) => addressesReviewer(text))
+    .map(({ line }) => ({ code: 'prompt_injection', line }));
 }
 
 /** One line in common is chance; several are a copy. */
@@ -147,11 +167,7 @@ export function analyse(
   else {
     reading.found.push(...copiedLines(member.text, tools.knowledge));
     readCode(reading, kind, member.text, { depth: 0, line: null });
-    const isFound = reading.found.some(({ code }) => code === 'prompt_injection');
-    // An address can be spread over the comments of several lines.
-    if (!isFound && addressesReviewer(reading.prose.reverse().join(' '))) {
-      reading.found.push({ code: 'prompt_injection', line: 0 });
-    }
+    reading.found.push(...addressesOverLines(reading.prose));
   }
   return reading.found;
 }

@@ -13,7 +13,10 @@ type Known = (call: Call) => Value;
 const first = ({ args }: Call): Value => args[0] ?? UNKNOWN;
 const decode =
   (how: (text: string) => string | null): Known =>
-  (call) => ({ ...mapTexts(first(call), how), decoded: true });
+  (call) => {
+    const encoded = first(call);
+    return { ...mapTexts(encoded, how), decoded: encoded.decoded || encoded.texts.length > 0 };
+  };
 const onReceiver =
   (edit: (text: string) => string | null): Known =>
   (call) =>

@@ -47,7 +47,7 @@ function filtered(words: readonly Value[], input: Value): Value {
   const text = words.map(({ texts }) => texts[0] ?? '').join(' ');
   const decoded = (how: (text: string) => string | null): Value => ({
     ...mapTexts(input, how),
-    decoded: true,
+    decoded: input.decoded || input.texts.length > 0,
   });
   if (/^(?:\S*\/)?base64 .*(?:-d|-D|--decode)/.test(text) || /^openssl (?:enc )?-?base64 .*-d/.test(text))
     return decoded(fromBase64);

@@ -10,7 +10,7 @@ export interface Value {
   texts: readonly string[];
   items: readonly Value[] | null;
   number: number | null;
-  /** Its text was decoded from another. */
+  /** It was decoded from a text of the program itself: not from what came in while it runs. */
   decoded: boolean;
   /** It comes over the network. */
   downloaded: boolean;

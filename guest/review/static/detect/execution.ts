@@ -54,7 +54,9 @@ export const detectExecution: Detector = (fact) => {
   const evaluated = SHELL_EVALUATORS.has(name?.texts[0] ?? '') || takesCode(fact.words);
   const inputs = [...(fact.input && runsInput(fact.words) ? [fact.input] : []), ...(evaluated ? args : [])];
   if (anyFlag(inputs, 'downloaded')) return ['downloads_and_executes'];
-  return anyFlag(inputs, 'decoded') ? ['executes_encoded_code'] : [];
+  if (anyFlag(inputs, 'decoded')) return ['executes_encoded_code'];
+  const isPiped = fact.input !== null && runsInput(fact.words);
+  return isPiped && fact.input !== null && !isKnown(fact.input) ? ['executes_dynamic_code'] : [];
 };
 
 function takesCode(words: readonly Value[]): boolean {

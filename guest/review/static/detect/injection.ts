@@ -51,14 +51,21 @@ const HOMOGLYPHS: Readonly<Record<string, string>> = {
 };
 
 function fold(text: string): string {
-  return text
-    .replaceAll(TAGS, (c) => String.fromCharCode((c.codePointAt(0) ?? 0) - 0xe0000))
-    .replaceAll(INVISIBLE, '')
-    .normalize('NFKC')
-    .toLowerCase()
-    .replaceAll(/[\u0250-\u052f]/g, (c) => HOMOGLYPHS[c] ?? c)
-    .replaceAll(/[’‘]/g, "'")
-    .replaceAll(/[\s*#/_~-]+(?=\s)|\s+/g, ' ');
+  return (
+    text
+      .replaceAll(TAGS, (c) => String.fromCharCode((c.codePointAt(0) ?? 0) - 0xe0000))
+      .replaceAll(INVISIBLE, '')
+      // Words of tools, not of people.
+      .replaceAll(
+        /\b(?:type|pyright|mypy|pylint|noqa|eslint|istanbul|prettier|ts)[ :-]*(?:ignore|expect|disable)\S*/gi,
+        ' ; ',
+      )
+      .normalize('NFKC')
+      .toLowerCase()
+      .replaceAll(/[\u0250-\u052f]/g, (c) => HOMOGLYPHS[c] ?? c)
+      .replaceAll(/[’‘]/g, "'")
+      .replaceAll(/[\s*#/_~-]+(?=\s)|\s+/g, ' ')
+  );
 }
 
 /** Longer texts are read in overlapping windows, so that each expression stays cheap. */

@@ -2,8 +2,9 @@ import { HOLE, textsOf } from '../value.ts';
 import type { Detector, Knowledge } from './context.ts';
 
 const URL_START = /^\s*(?:https?|wss?|ftp|tcp|ssh|git):\/\/([^\s/?#"'<>]+)/i;
+const CONNECTS = /(?:^|\.)(?:connect|connect_ex|sendto)$/;
 const DIALS =
-  /(?:^|\.)(?:connect|create_connection|createConnection|HTTPSConnection|HTTPConnection|gethostbyname|getaddrinfo|lookup)$/;
+  /(?:^|\.)(?:create_connection|createConnection|HTTPSConnection|HTTPConnection|gethostbyname|getaddrinfo|lookup)$/;
 const HOST = /^(?=.{4,253}$)(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{1,63}$/i;
 const LOCAL = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1|0\.0\.0\.0)$/;
 
@@ -27,8 +28,11 @@ export const detectNetwork: Detector = (fact, knowledge) => {
   };
   const found = (() => {
     if (fact.kind === 'text') return textsOf(fact.value).some(toForeign);
-    if (fact.kind !== 'call' || !DIALS.test(fact.callee)) return false;
-    return fact.args
+    if (fact.kind !== 'call') return false;
+    // A database's connect takes the name of a file; a socket's takes host and port together.
+    const pairs = CONNECTS.test(fact.callee) ? fact.args.filter(({ items }) => items !== null) : [];
+    const named = DIALS.test(fact.callee) ? fact.args : pairs;
+    return named
       .flatMap((one) => textsOf(one))
       .some((text) => HOST.test(text) && foreign(text.toLowerCase()));
   })();
