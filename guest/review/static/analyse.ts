@@ -89,7 +89,8 @@ function readCode(
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
     const { fact } = next;
     reading.facts += 1;
-    if (reading.facts > MAX_FACTS) {
+    reading.budget.texts -= textSize(fact);
+    if (reading.facts > MAX_FACTS || reading.budget.texts < 0) {
       reading.found.push({ code: 'unanalysable', line: 0 });
       return;
     }
@@ -105,6 +106,26 @@ function readCode(
       queue.push(...insideOf(fact, language).map((inner) => ({ fact: inner, depth })));
     }
   }
+}
+
+/** UTF-16 units of all texts in a fact. */
+function textSize(fact: Fact): number {
+  const values = (() => {
+    switch (fact.kind) {
+      case 'call':
+        return [fact.receiver, ...fact.args];
+      case 'command':
+        return fact.words;
+      case 'compare':
+        return fact.operands;
+      case 'prose':
+      case 'code':
+        return [];
+      default:
+        return [fact.value];
+    }
+  })();
+  return values.flatMap((value) => textsOf(value)).reduce((sum, text) => sum + text.length, 0);
 }
 
 interface Prose {

@@ -52,7 +52,7 @@ export function sortFindings(findings: readonly Finding[]): Finding[] {
   return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
 }
 
-/** Keeps a list within the document's bound: the ones that reject first. */
+/** Keeps a list within the document's bound, with every code that was found. */
 export function findingsOf(findings: readonly Finding[]): Findings {
   const sorted = sortFindings(findings);
   if (sorted.length <= MAX_FINDINGS) return { schema_version: 1, findings: sorted };

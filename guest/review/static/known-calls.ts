@@ -1,5 +1,5 @@
 import { fromBase32, fromBase64, fromHex, inflate, rot13 } from './decode.ts';
-import { concat, listValue, mapTexts, numberValue, textValue, UNKNOWN, type Value } from './value.ts';
+import { concat, listValue, mapTexts, numberValue, oneOf, textValue, UNKNOWN, type Value } from './value.ts';
 
 interface Call {
   /** Dotted, as far as it is known; the last part is the method. */
@@ -152,7 +152,8 @@ function reverse(value: Value): Value {
 const replaceAll: Known = ({ receiver, args }) => {
   const [from, to] = [args[0]?.texts[0], args[1]?.texts[0]];
   if (from === undefined || to === undefined || from === '') return UNKNOWN;
-  return mapTexts(receiver, (text) => text.replaceAll(from, () => to));
+  // A part at a time, so that nothing grows beyond what a value may hold.
+  return oneOf(receiver.texts.map((text) => concat(text.split(from).map(textValue), to)));
 };
 
 const formatted: Known = ({ receiver, args }) => {

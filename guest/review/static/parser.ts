@@ -28,10 +28,17 @@ export interface Budget {
   nodes: number;
   /** UTF-16 units of source. */
   source: number;
+  /** UTF-16 units of the texts that detectors read: a long one can stand in many places. */
+  texts: number;
 }
 
 /** Enough for some 1 MiB of ordinary code. */
-export const newBudget = (): Budget => ({ steps: 60_000, nodes: 400_000, source: 1024 * 1024 });
+export const newBudget = (): Budget => ({
+  steps: 60_000,
+  nodes: 400_000,
+  source: 1024 * 1024,
+  texts: 8 * 1024 * 1024,
+});
 
 /** Copies the named nodes and the operators; null when the tree is too deep or has too many nodes. */
 function copy(tree: Tree, source: string, budget: Budget): Syntax | null {

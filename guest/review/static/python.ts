@@ -1,9 +1,10 @@
-import { unescapeAll } from './escapes.ts';
 import type { Fact } from './facts.ts';
 import { resultOf } from './known-calls.ts';
 import { Names, withoutGlobal } from './names.ts';
+import { declare } from './python-names.ts';
+import { foldBinary, foldReversed, foldString } from './python-text.ts';
 import { child, type Syntax, walk } from './syntax.ts';
-import { concat, listValue, mapTexts, numberValue, oneOf, textValue, UNKNOWN, type Value } from './value.ts';
+import { concat, listValue, mapTexts, numberValue, oneOf, UNKNOWN, type Value } from './value.ts';
 
 const TEXTS = new Set(['string', 'concatenated_string', 'binary_operator', 'call', 'subscript']);
 const NAMESPACES = /^(?:globals|locals|vars)\(\)$|(?:^|\.)(?:__dict__|__builtins__)$/;
@@ -21,48 +22,6 @@ export function readPython(root: Syntax): Fact[] {
     facts.push(...reader.factsOf(node, inside));
   }
   return facts;
-}
-
-function declare(node: Syntax, names: Names): void {
-  if (node.type === 'import_statement') {
-    for (const one of node.children) {
-      if (one.type === 'aliased_import')
-        names.addModule(child(one, 'alias')?.text ?? '', child(one, 'name')?.text ?? '');
-    }
-  } else if (node.type === 'import_from_statement') {
-    const module = child(node, 'module_name')?.text ?? '';
-    for (const one of node.children.filter(({ field }) => field === 'name')) {
-      const name = child(one, 'name')?.text ?? one.text;
-      names.addModule(child(one, 'alias')?.text ?? name, `${module}.${name}`);
-    }
-  } else if (node.type === 'assignment' || node.type === 'named_expression') {
-    const target = child(node, 'left') ?? child(node, 'name');
-    const value = child(node, 'right') ?? child(node, 'value');
-    if (target && value) assign(target, value, names);
-  } else if (node.type === 'augmented_assignment') {
-    const [name, value] = [child(node, 'left'), child(node, 'right')];
-    if (name && value && child(node, 'operator')?.text === '+=') names.append(name.text, value);
-  } else if (node.type === 'default_parameter' || node.type === 'typed_default_parameter') {
-    const [name, value] = [child(node, 'name'), child(node, 'value')];
-    if (name && value) names.assign(name.text, value);
-  } else if (node.type === 'for_statement' || node.type === 'for_in_clause') {
-    const [name, list] = [child(node, 'left'), child(node, 'right')];
-    if (name && list && /^(?:list|tuple|set)$/.test(list.type))
-      for (const item of list.children) names.assign(name.text, item);
-  }
-}
-
-function assign(target: Syntax, value: Syntax, names: Names): void {
-  const paired =
-    /^(?:pattern_list|tuple_pattern)$/.test(target.type) && /^(?:expression_list|tuple)$/.test(value.type);
-  if (!paired) {
-    names.assign(target.text, value);
-    return;
-  }
-  target.children.forEach((one, i) => {
-    const item = value.children[i];
-    if (item) names.assign(one.text, item);
-  });
 }
 
 const isText = (value: Value) => value.texts.length > 0;
@@ -137,7 +96,7 @@ class PythonReader {
   #fold(node: Syntax): Value {
     switch (node.type) {
       case 'string':
-        return this.#string(node);
+        return foldString(node, (one) => this.#folded(one));
       case 'concatenated_string':
         return concat(node.children.map(this.fold));
       case 'integer': {
@@ -156,7 +115,11 @@ class PythonReader {
       case 'generator_expression':
         return this.#comprehension(node);
       case 'binary_operator':
-        return this.#binary(node);
+        return foldBinary(
+          child(node, 'operator')?.text ?? '',
+          this.#folded(child(node, 'left')),
+          this.#folded(child(node, 'right')),
+        );
       case 'conditional_expression':
         return oneOf([node.children[0], node.children.at(-1)].map((one) => this.#folded(one)));
       case 'subscript':
@@ -177,73 +140,11 @@ class PythonReader {
     }
   }
 
-  #string(node: Syntax): Value {
-    const raw = /^[a-zA-Z]*r/i.test(node.children[0]?.text ?? '');
-    const parts = node.children.flatMap((one): Value[] => {
-      if (one.type === 'interpolation') return [this.#folded(child(one, 'expression'))];
-      if (one.type !== 'string_content') return [];
-      const pieces: Value[] = [];
-      const interpolations = one.children.filter(({ type }) => type === 'interpolation');
-      let rest = one.text;
-      for (const hole of interpolations) {
-        const at = rest.indexOf(hole.text);
-        pieces.push(textValue(raw ? rest.slice(0, at) : unescapeAll(rest.slice(0, at))));
-        pieces.push(this.#folded(child(hole, 'expression')));
-        rest = rest.slice(at + hole.text.length);
-      }
-      return [...pieces, textValue(raw ? rest : unescapeAll(rest))];
-    });
-    return concat(parts);
-  }
-
-  #binary(node: Syntax): Value {
-    const left = this.#folded(child(node, 'left'));
-    const right = this.#folded(child(node, 'right'));
-    switch (child(node, 'operator')?.text) {
-      case '+':
-        if (left.items && right.items) return listValue([...left.items, ...right.items]);
-        if (left.number !== null && right.number !== null) return numberValue(left.number + right.number);
-        return isText(left) || isText(right) ? concat([left, right]) : UNKNOWN;
-      case '/':
-        // pathlib: an absolute right side starts anew.
-        if (right.texts[0]?.startsWith('/')) return right;
-        return isText(left) && isText(right) ? concat([left, right], '/') : UNKNOWN;
-      case '%':
-        return this.#percent(left, right);
-      case '*':
-        if (right.number === null || right.number > 1000) return UNKNOWN;
-        return mapTexts(left, (text) => text.repeat(Math.max(0, right.number ?? 0)));
-      case '-':
-        return left.number !== null && right.number !== null
-          ? numberValue(left.number - right.number)
-          : UNKNOWN;
-      case '^':
-        return left.number !== null && right.number !== null
-          ? numberValue(left.number ^ right.number)
-          : UNKNOWN;
-      default:
-        return UNKNOWN;
-    }
-  }
-
-  #percent(left: Value, right: Value): Value {
-    const [template] = left.texts;
-    if (template === undefined) return UNKNOWN;
-    const values = right.items ?? [right];
-    let next = 0;
-    const parts = template.split(/(%[sdr])/).map((part) => {
-      if (!/^%[sdr]$/.test(part)) return textValue(part);
-      return values[next++] ?? UNKNOWN;
-    });
-    return concat(parts);
-  }
-
   #subscript(node: Syntax): Value {
     const value = this.#folded(child(node, 'value'));
     const index = child(node, 'subscript');
     if (index?.type === 'slice' && /^\s*:\s*:\s*-1\s*$/.test(index.text)) {
-      if (value.items) return { ...value, items: value.items.toReversed() };
-      return mapTexts(value, (text) => [...text].reverse().join(''));
+      return foldReversed(value);
     }
     const at = this.#folded(index).number;
     if (at === null) return value.downloaded ? { ...UNKNOWN, downloaded: true } : UNKNOWN;
@@ -266,12 +167,8 @@ class PythonReader {
     if (body.type === 'binary_operator') {
       const [left, right] = [child(body, 'left'), child(body, 'right')];
       if (!left || !right) return UNKNOWN;
-      const [a, b] = [this.#with(left, variable, item).number, this.#with(right, variable, item).number];
-      if (a === null || b === null) return UNKNOWN;
-      const operator = child(body, 'operator')?.text;
-      if (operator === '^') return numberValue(a ^ b);
-      if (operator === '-') return numberValue(a - b);
-      return operator === '+' ? numberValue(a + b) : UNKNOWN;
+      const [a, b] = [left, right].map((one) => this.#with(one, variable, item));
+      return a && b ? foldBinary(child(body, 'operator')?.text ?? '', a, b) : UNKNOWN;
     }
     if (body.type === 'integer') return this.fold(body);
     if (body.type !== 'call') return UNKNOWN;

@@ -55,13 +55,17 @@ function textsOrHole(value: Value): readonly string[] {
   return [value.number === null ? HOLE : String(value.number)];
 }
 
+/** `text` behind `before`, unless that is too long: never cut, because a cut copies what an addition only links. */
+const added = (before: string, text: string) =>
+  before.length + text.length > MAX_TEXT ? before : before + text;
+
 /** The texts of parts one after another; unknown parts are holes. */
 export function concat(parts: readonly Value[], separator = ''): Value {
   let texts = [''];
   parts.forEach((part, i) => {
     const glue = i === 0 ? '' : separator;
     texts = texts
-      .flatMap((before) => textsOrHole(part).map((text) => (before + glue + text).slice(0, MAX_TEXT)))
+      .flatMap((before) => textsOrHole(part).map((text) => added(before, glue + text)))
       .slice(0, MAX_ALTERNATIVES);
   });
   return { ...flags(parts), texts };
@@ -71,6 +75,14 @@ export function concat(parts: readonly Value[], separator = ''): Value {
 export function mapTexts(value: Value, edit: (text: string) => string | null): Value {
   const texts = value.texts.flatMap((text) => edit(text) ?? []);
   return { ...value, texts: texts.map((text) => text.slice(0, MAX_TEXT)) };
+}
+
+/** A text `times` over, no longer than any other. */
+export function repeated(value: Value, times: number): Value {
+  return mapTexts(value, (text) => {
+    const fitting = Math.ceil(MAX_TEXT / Math.max(1, text.length));
+    return text.repeat(Math.min(Math.max(0, times), fitting));
+  });
 }
 
 /** Every text in a value, those of its items too. */

@@ -38,6 +38,24 @@ describe('hostile packages', () => {
       `a = "ab"\n${'a = a + a\n'.repeat(7)}b = ${'a + '.repeat(300)}a\nopen(b * 1000)`,
       [],
     ],
+    [
+      'a long text in many places',
+      'a.py',
+      `a = "x" * 65000\n${'f(a + "1")\n'.repeat(20_000)}`,
+      ['unanalysable'],
+    ],
+    [
+      'a text that replaces its own letters',
+      'a.py',
+      `a = "x" * 65000\nb = a.replace("x", a)\n${'open(b)\n'.repeat(200)}`,
+      ['unanalysable'],
+    ],
+    [
+      'a list of lists of texts',
+      'a.js',
+      `const a = ['${'x'.repeat(60_000)}'];\n${'f([a, a, a, a]);\n'.repeat(5000)}`,
+      ['unanalysable'],
+    ],
   ])('%s ends', async (_, path, source, expected) => {
     expect(await codes(membersOf({ [path]: source }))).toEqual(expected);
   });
