@@ -4,7 +4,7 @@ import { EvaluatorError } from '../guest/errors.ts';
 const TEXT = /^([0-9a-f]{64})\n?$/;
 
 function invalid(path: string, problem: string, cause?: unknown): EvaluatorError {
-  return new EvaluatorError('golden_key_invalid', `golden_key_path ${path}: ${problem}`, { cause });
+  return new EvaluatorError('golden_key_invalid', `golden key ${path}: ${problem}`, { cause });
 }
 
 function readText(path: string): string {
@@ -15,7 +15,9 @@ function readText(path: string): string {
     throw invalid(path, 'cannot be read', cause);
   }
   try {
-    const { mode, size } = fstatSync(file);
+    const stat = fstatSync(file);
+    if (!stat.isFile()) throw invalid(path, 'not a regular file');
+    const { mode, size } = stat;
     if ((mode & 0o077) !== 0) throw invalid(path, 'others than its owner may use it; chmod 600 it');
     return size > 65 ? '' : readFileSync(file, 'latin1');
   } finally {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { readGoldenKey } from '../../challenge/golden-key.ts';
 import { bakeTasks } from '../tasks/bake.ts';
-import { readGoldenKey } from '../tasks/golden-key.ts';
 import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { buildToolchain } from '../toolchain/build.ts';
 import { nameList, parseOptions, printHelp, required, spreadOption } from './arguments.ts';
@@ -47,8 +47,7 @@ export async function bake(argv: readonly string[]): Promise<number> {
     out,
     only: nameList(values.only),
     live: nameList(values.live),
-    seal:
-      values.seal === undefined ? null : { goldenKey: await readGoldenKey(values.seal), random: randomBytes },
+    seal: values.seal === undefined ? null : { goldenKey: readGoldenKey(values.seal), random: randomBytes },
     engineSocket: values.engine,
     toolchain: buildToolchain,
     onProgress: (message) => process.stderr.write(`${message}\n`),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { readGoldenKey } from '../../challenge/golden-key.ts';
 import { parseAgentPackage } from '../../guest/agent/package.ts';
 import type { AgentPackage } from '../../guest/agent/types.ts';
 import { connectDocker } from '../../guest/engine/docker.ts';
@@ -13,7 +14,7 @@ import type { PlanTask } from '../../guest/wire/plan.ts';
 import { builtinAgent, isBuiltinAgent } from '../agent/builtin.ts';
 import { zipDirectory } from '../agent/zip-directory.ts';
 import { bakeTasks } from '../tasks/bake.ts';
-import { readGoldenKey, writeGoldenKey } from '../tasks/golden-key.ts';
+import { writeGoldenKey } from '../tasks/golden-key.ts';
 import { engineAbsence } from '../tasks/image-store.ts';
 import { buildToolchain } from '../toolchain/build.ts';
 import type { RunOptions } from './options.ts';
@@ -93,7 +94,7 @@ async function bakedCache(
     out,
     only: options.tasks,
     live: [],
-    seal: { goldenKey: await readGoldenKey(goldenKey), random: randomBytes },
+    seal: { goldenKey: readGoldenKey(goldenKey), random: randomBytes },
     engineSocket: options.engineSocket,
     toolchain: buildToolchain,
     onProgress,

@@ -1,7 +1,8 @@
 import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readGoldenKey, writeGoldenKey } from '../../../scripts/tasks/golden-key.ts';
+import { readGoldenKey as read } from '../../../challenge/golden-key.ts';
+import { writeGoldenKey } from '../../../scripts/tasks/golden-key.ts';
 import { scratchFolder } from '../../support/plain-task.ts';
 import { rejectionCode } from '../../support/throws.ts';
 
@@ -13,6 +14,8 @@ async function keyFile(text: string, mode = 0o600): Promise<string> {
   await chmod(path, mode);
   return path;
 }
+
+const readGoldenKey = async (path: string) => read(path);
 
 describe('writeGoldenKey', () => {
   it('writes 32 random bytes for its owner alone, that can be read back', async () => {
