@@ -1,5 +1,6 @@
 # Main process of a trial container (spec/03):   busybox sh entry.sh hold COMMITMENT
-# and, as an exec in a `live` one:               busybox sh entry.sh live COMMITMENT
+# of a `live` one, which has one life only:      busybox sh entry.sh serve COMMITMENT
+# and, as an exec in that one:                   busybox sh entry.sh live COMMITMENT
 # COMMITMENT is the SHA-256 of a random top-level path that nobody in the container knows until the tests
 # are uploaded below it, so no agent can plant a directory that starts a second life.
 B=/opt/evaluator/busybox
@@ -62,6 +63,9 @@ verify() {
   # 100: test.sh was run and has ended, whatever it returned. Anything else is not a verification.
   exit 100
 }
+
+# A live container gets its tests while it runs: a holder that is slow to start must not take them for a second life.
+[ "$MODE" != serve ] || hold
 
 if find_tests; then
   verify

@@ -86,7 +86,8 @@ export async function createSandbox(
 ): Promise<Omit<Sandbox, 'cgroup' | 'started'>> {
   const secretPath = `/.evaluator-${randomBytes(16).toString('hex')}`;
   const commitment = createHash('sha256').update(secretPath).digest('hex');
-  const command = [...SHELL, `${TOOLS}/entry.sh`, 'hold', commitment];
+  const mode = task.verifier.mode === 'live' ? 'serve' : 'hold';
+  const command = [...SHELL, `${TOOLS}/entry.sh`, mode, commitment];
   const spec = containerSpec(context, task, role, rep, command);
   context.signal.throwIfAborted();
   const containerId = await context.engine.create(spec);

@@ -71,6 +71,8 @@ export interface TrialHarness {
   context: TrialContext;
   session: Session;
   finished: FinishedRep[];
+  /** The task that `run` would make of these options. */
+  taskOf(options: ScriptOptions): VerifiedTask;
   /** The reps of a task whose agent is a script. */
   run(options: ScriptOptions): Promise<RepRecord[]>;
   close(): Promise<void>;
@@ -149,6 +151,8 @@ export async function startTrial(
       finished.push(done);
     },
   };
+  const taskOf = (options: ScriptOptions) =>
+    scriptTask({ id: image.id, workdir: '/app', env: image.env, source: 'built' }, options);
   return {
     context,
     session,
@@ -168,7 +172,7 @@ export async function startTrial(
           },
           onFault: (error) => stop.abort(error),
         },
-        scriptTask({ id: image.id, workdir: '/app', env: image.env, source: 'built' }, options),
+        taskOf(options),
         {
           command: options.command ?? ['bash', '/agent/agent.sh'],
           env: [],
@@ -177,6 +181,7 @@ export async function startTrial(
         0,
       );
     },
+    taskOf,
     close: async () => {
       await sweepSession(real, session, systemClock);
       rmSync(folder, { recursive: true, force: true });

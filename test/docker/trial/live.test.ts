@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSandbox, startHolder } from '../../../guest/trial/sandbox.ts';
+import { uploadTests } from '../../../guest/trial/verifier-life.ts';
 import {
   agentOutputOf,
   containersOf,
@@ -29,6 +31,23 @@ except OSError: answer = ''
 open('/logs/verifier/reward.txt', 'w').write('1' if answer == 'right' else '0')
 EOF
 `;
+
+it('a holder that is slow to start does not take the tests of a live task for a second life', async () => {
+  const { context } = trial;
+  const task = trial.taskOf({ script: '', mode: 'live' }).trial;
+  const created = await createSandbox(context, task, 'slow-holder', 'control');
+  try {
+    // As if the holder had looked only now, with the tests already there.
+    await uploadTests(context, created, task, [
+      { path: 'test.sh', bytes: Buffer.from(ASK), executable: true },
+    ]);
+    await startHolder(context, created, task);
+    await context.clock.sleep(1000);
+    expect((await context.engine.inspect(created.containerId)).running).toBe(true);
+  } finally {
+    await context.engine.remove(created.containerId);
+  }
+});
 
 describe.concurrent('a live task', () => {
   it('is tested beside the service that its agent left running', async () => {
