@@ -1,6 +1,6 @@
 import type { Step } from '../golden/steps.ts';
 import { createJsonLog, type JsonLog } from '../process/json-log.ts';
-import type { PhaseName } from '../tracks/terminal-bench/phases.ts';
+import type { PhaseName } from '../trial/phases.ts';
 
 export type Stage = 'preflight' | 'unlock' | 'run' | 'reduce' | 'emit';
 

@@ -66,6 +66,7 @@ export function toTrialTask(
     capAdd: config.environment.capAdd,
     network: planned.network,
     env: config.environment.env,
+    files: [],
     verifier: {
       mode: task.verifierMode,
       timeoutMs: Math.round(config.verifier.timeoutSec * 1000),

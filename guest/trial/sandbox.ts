@@ -63,7 +63,8 @@ export function networkName(context: TrialContext): string {
 /** Our directories only: an entry for a directory of the image would reset its mode (spec/03, 3). */
 export function firstLifeTar(task: TrialTask, agent: TrialAgent): Buffer {
   const parents = new Set(['task', 'logs', 'logs/agent']);
-  for (const { path } of agent.files) {
+  const files = [...task.files, ...agent.files];
+  for (const { path } of files) {
     for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1))
       parents.add(path.slice(0, at));
   }
@@ -71,7 +72,7 @@ export function firstLifeTar(task: TrialTask, agent: TrialAgent): Buffer {
     { path: './', directory: true },
     ...[...parents].sort().map((path): TarEntry => ({ path, directory: true })),
     { path: 'task/instruction.md', bytes: task.instruction, mode: 0o644 },
-    ...agent.files.map(
+    ...files.map(
       ({ path, bytes, executable }): TarEntry => ({ path, bytes, mode: executable ? 0o755 : 0o644 }),
     ),
   ]);

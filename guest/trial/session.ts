@@ -36,6 +36,8 @@ export interface TrialTask {
   capAdd: readonly string[];
   network: Network;
   env: Readonly<Record<string, string>>;
+  /** What the track places into a rep's container beside the instruction, before the agent starts. */
+  files: readonly Upload[];
   verifier: { mode: VerifierMode; timeoutMs: number; env: Readonly<Record<string, string>> };
 }
 

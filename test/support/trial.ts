@@ -101,6 +101,7 @@ function scriptTask(image: TrialTask['image'], options: ScriptOptions): Verified
       capAdd: [],
       network: options.network ?? 'none',
       env: {},
+      files: [],
       verifier: { mode: options.mode ?? 'restart', timeoutMs: options.verifierTimeoutMs ?? 60_000, env: {} },
     },
     evidence: options.evidence ?? { kind: 'none', passed: null },

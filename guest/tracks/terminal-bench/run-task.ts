@@ -1,11 +1,11 @@
 import type { Capacity, Need } from '../../trial/capacity.ts';
 import { RepFailed } from '../../trial/faults.ts';
+import { type FirstLife, repRecord, runFirstLife } from '../../trial/first-life.ts';
 import type { TrialAgent, TrialContext } from '../../trial/session.ts';
 import { encodeF64be } from '../../wire/f64.ts';
 import type { Policy } from '../../wire/plan.ts';
 import type { RepRecord } from '../../wire/score-record.ts';
 import { publishedReward } from './published-reward.ts';
-import { type FirstLife, repRecord, runFirstLife } from './rep.ts';
 import { type Verification, type VerifiedTask, verifyRep } from './verify.ts';
 
 /** What all tasks of a terminal-bench run share. */
@@ -61,7 +61,11 @@ async function finish(
     context.engine.remove(first.sandbox.containerId).catch(() => undefined),
   );
   const reward = verified ? publishedReward(verified.reward, run.policy) : null;
-  const record = repRecord(first, task.trial, reward === null ? null : encodeF64be(reward));
+  const record = repRecord(first, task.trial, {
+    value: reward === null ? null : { reward_f64be: encodeF64be(reward) },
+    probeSha256: null,
+    verifierMode: first.failure === null ? task.trial.verifier.mode : null,
+  });
   await run.onRep({
     taskId: task.trial.taskId,
     record,

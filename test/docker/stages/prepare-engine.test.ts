@@ -38,6 +38,7 @@ beforeAll(async () => {
     capAdd: [],
     network: 'open',
     env: {},
+    files: [],
     verifier: { mode: 'restart', timeoutMs: 60_000, env: {} },
   };
 });

@@ -1,11 +1,12 @@
-import { type AgentLife, createAgentExec, killSandbox, runAgent } from '../../trial/agent-life.ts';
-import { writtenBytes } from '../../trial/disk-watch.ts';
-import { chargedTo, RepFailed, withStartRetries } from '../../trial/faults.ts';
-import type { Reading } from '../../trial/judge.ts';
-import { createSandbox, firstLifeTar, type Sandbox, startHolder } from '../../trial/sandbox.ts';
-import type { TrialAgent, TrialContext, TrialTask } from '../../trial/session.ts';
-import type { FailureCode, RepRecord } from '../../wire/score-record.ts';
+import type { VerifierMode } from '../wire/plan.ts';
+import type { FailureCode, RepRecord, RepValue } from '../wire/score-record.ts';
+import { type AgentLife, createAgentExec, killSandbox, runAgent } from './agent-life.ts';
+import { writtenBytes } from './disk-watch.ts';
+import { chargedTo, RepFailed, withStartRetries } from './faults.ts';
+import type { Reading } from './judge.ts';
 import { Phases } from './phases.ts';
+import { createSandbox, firstLifeTar, type Sandbox, startHolder } from './sandbox.ts';
+import type { TrialAgent, TrialContext, TrialTask } from './session.ts';
 
 /** A rep whose agent is dead: failed, or waiting in its stopped container for the task's tests. */
 export interface FirstLife {
@@ -87,13 +88,20 @@ export async function runFirstLife(
   }
 }
 
-/** What the record says of a rep. `reward`: what is published of it, null when it failed. */
-export function repRecord(first: FirstLife, task: TrialTask, reward: string | null): RepRecord {
+/** What a track makes of a rep: its value, null when the rep failed, and what stands behind it. */
+export interface RepJudgement {
+  value: RepValue | null;
+  probeSha256: string | null;
+  verifierMode: VerifierMode | null;
+}
+
+/** What the record says of a rep. */
+export function repRecord(first: FirstLife, task: TrialTask, judgement: RepJudgement): RepRecord {
   const { reading, failure, sandbox } = first;
   return {
     rep: first.rep,
     outcome: failure === null ? 'completed' : 'failed',
-    value: failure === null && reward !== null ? { reward_f64be: reward } : null,
+    value: failure === null ? judgement.value : null,
     failure,
     started_ms: first.startedMs,
     wall_ms: reading.wallMs,
@@ -103,8 +111,8 @@ export function repRecord(first: FirstLife, task: TrialTask, reward: string | nu
     throttled_ms: reading.throttledMs,
     image_id: task.image.id,
     container_id: sandbox.containerId,
-    probe_sha256: null,
-    verifier_mode: failure === null ? task.verifier.mode : null,
+    probe_sha256: judgement.probeSha256,
+    verifier_mode: judgement.verifierMode,
     start_retries: first.startRetries,
   };
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../trial/clock.ts';
+import type { Clock } from './clock.ts';
 
 export type PhaseName =
   | 'create'
