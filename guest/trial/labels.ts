@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 
 /** Every object this project makes on an engine carries these (spec/03). */
 export const LABEL = {
@@ -35,11 +35,16 @@ function bootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 }
 
+/** Which process ids this process sees, as `pid_namespaces(7)` names it: digits. */
+function pidNamespace(): string {
+  return readlinkSync('/proc/self/ns/pid').replace(/\D/g, '');
+}
+
 /** `orchestratorContainer` is this process's own container id, or null at a desk. */
 export function newSession(orchestratorContainer: string | null): Session {
   const owner = orchestratorContainer
     ? `container:${orchestratorContainer}`
-    : `process:${bootId()}:${process.pid}:${processStartTime(process.pid)}`;
+    : `process:${bootId()}:${process.pid}:${processStartTime(process.pid)}:${pidNamespace()}`;
   return { id: randomBytes(8).toString('hex'), owner };
 }
 
@@ -61,8 +66,10 @@ export async function isOwnerAlive(
   owner: string,
   isContainerRunning: (id: string) => Promise<boolean>,
 ): Promise<boolean> {
-  const [kind, first, pid, startTime] = owner.split(':');
+  const [kind, first, pid, startTime, namespace] = owner.split(':');
   if (kind === 'container' && first) return isContainerRunning(first);
-  if (kind !== 'process' || !pid || first !== bootId()) return false;
+  if (kind !== 'process' || !pid || !namespace || first !== bootId()) return false;
+  // From inside a container a process of the machine cannot be seen, whether it lives or not.
+  if (namespace !== pidNamespace()) return true;
   return processStartTime(Number(pid)) === startTime;
 }
