@@ -2,11 +2,14 @@ import { join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { GUEST_BASE } from '../images/base.ts';
 import {
+  BUILDERS,
+  type BuilderName,
   type BuildRequest,
   type BuiltImage,
   buildImage,
   buildTwice,
   loadImage,
+  saveImage,
   verifyCacheChoice,
   withWorkFolder,
   writeContext,
@@ -18,10 +21,10 @@ import { parseOptions, printHelp } from './arguments.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const USAGE =
-  'evaluator build [--image eval|review] [--base REF] [--cache DIR] [--twice] [--load] [--engine SOCKET] [--json]\n       evaluator build --context DIR [--image eval|review] [--base REF] [--cache DIR]';
+  'evaluator build [--image eval|review] [--base REF] [--cache DIR] [--twice] [--builder buildah|buildkit] [--out DIR] [--load] [--engine SOCKET] [--json]\n       evaluator build --context DIR [--image eval|review] [--base REF] [--cache DIR]';
 const HELP = `usage: ${USAGE}
 
-Builds an image of the commit that is checked out, with buildah: the same commit, base and cache give the same digest.
+Builds an image of the commit that is checked out: the same commit, base, cache and builder give the same digest.
 Changes that are not committed are not in it. Nothing is pushed.
 
   --image ROLE     eval (the default) or review
@@ -29,8 +32,11 @@ Changes that are not committed are not in it. Nothing is pushed.
                    (default ${GUEST_BASE}, made by \`evaluator base --for guest\`)
   --cache DIR      the sealed cache that the eval image holds
   --twice          build from two clones in different folders; fails with the first entry in which they differ
+  --builder NAME   buildah (the default), or buildkit: what \`docker buildx\` uses, as a release does.
+                   Digests of the two cannot be compared
+  --out DIR        keep the image in DIR, as an OCI image layout
   --context DIR    only write what a builder needs into DIR; its arguments are a JSON object on stdout
-  --load           give the image to the container engine too
+  --load           give the image to the container engine too (buildah)
   --engine SOCKET  the container engine (default ${DEFAULT_ENGINE_SOCKET})
   --json           one JSON object on stdout
 `;
@@ -39,6 +45,12 @@ function parseRole(text: string): ImageRole {
   const role = IMAGE_ROLES.find((known) => known === text);
   if (role !== undefined) return role;
   throw new EvaluatorError('usage', `--image: ${IMAGE_ROLES.join(' or ')}\nusage: ${USAGE}`);
+}
+
+function parseBuilder(text: string): BuilderName {
+  const builder = BUILDERS.find((known) => known === text);
+  if (builder !== undefined) return builder;
+  throw new EvaluatorError('usage', `--builder: ${BUILDERS.join(' or ')}\nusage: ${USAGE}`);
 }
 
 function show(image: BuiltImage, extra: { twice: boolean; loaded: string | null }): void {
@@ -72,6 +84,8 @@ export async function build(argv: readonly string[]): Promise<number> {
       base: { type: 'string', default: GUEST_BASE },
       cache: { type: 'string' },
       twice: { type: 'boolean', default: false },
+      builder: { type: 'string', default: 'buildah' },
+      out: { type: 'string' },
       context: { type: 'string' },
       load: { type: 'boolean', default: false },
       engine: { type: 'string', default: DEFAULT_ENGINE_SOCKET },
@@ -83,6 +97,7 @@ export async function build(argv: readonly string[]): Promise<number> {
   if (values.help) return printHelp(HELP);
   const onProgress = (message: string) => void process.stderr.write(`${message}\n`);
   const request: BuildRequest = {
+    builder: parseBuilder(values.builder),
     role: parseRole(values.image),
     repository: REPOSITORY,
     base: values.base,
@@ -102,9 +117,10 @@ export async function build(argv: readonly string[]): Promise<number> {
   const make = values.twice ? buildTwice : buildImage;
   return withWorkFolder(async (work) => {
     const image = await make(request, work);
+    if (values.out !== undefined) await saveImage(image, values.out);
     const loaded = values.load ? await loadImage(image, values.engine) : null;
     if (values.json) show(image, { twice: values.twice, loaded });
-    else process.stdout.write(`${image.digest}  ${loaded ?? image.name}\n`);
+    else process.stdout.write(`${image.digest}  ${loaded ?? image.name ?? values.out ?? ''}\n`);
     return 0;
   });
 }

@@ -67,13 +67,8 @@ export async function makeGuestBase(node: string, onProgress: (message: string) 
     await unpackPackages(root);
     await copyFile(node, join(root, 'usr/local/bin/node'));
     await writeFile(join(work, 'Dockerfile'), DOCKERFILE);
-    await buildWithBuildah({
-      context: work,
-      dockerfile: 'Dockerfile',
-      tag: GUEST_BASE,
-      epoch: EPOCH,
-      values: {},
-    });
+    const build = { context: work, dockerfile: 'Dockerfile', epoch: EPOCH, values: {} };
+    await buildWithBuildah(build, GUEST_BASE);
     const image = await findDigest(GUEST_BASE);
     if (image === null) throw new EvaluatorError('build_failed', `${GUEST_BASE} was built and is not there`);
     return { tag: GUEST_BASE, image, action: 'made' };

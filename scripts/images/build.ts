@@ -1,23 +1,31 @@
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { connectImageStore } from '../tasks/image-store.ts';
 import { GUEST_BASE } from './base.ts';
 import {
   archiveImage,
+  type BuildArguments,
   buildWithBuildah,
   exportImage,
   findDigest,
   type ImageFiles,
   pullImage,
+  writeLayout,
 } from './buildah.ts';
+import { buildWithBuildKit } from './buildkit.ts';
 import { firstDifference } from './compare.ts';
 import { makeContext } from './context.ts';
 import { IMAGES, type ImageRole } from './roles.ts';
 import { cloneRepository, exportSource, type Revision, readRevision } from './source.ts';
 
+/** Each gives equal digests for equal inputs; two give different ones (spec/06). */
+export const BUILDERS = ['buildah', 'buildkit'] as const;
+export type BuilderName = (typeof BUILDERS)[number];
+
 export interface BuildRequest {
+  builder: BuilderName;
   role: ImageRole;
   /** A git checkout; what is built is its commit. */
   repository: string;
@@ -34,8 +42,8 @@ export interface BuiltImage extends ImageFiles {
   base: { name: string; digest: string };
   /** Packages in the image, as paths below its app folder. */
   packages: readonly string[];
-  /** Its name in buildah's store. */
-  name: string;
+  /** Its name in buildah's store; null when another builder made it. */
+  name: string | null;
 }
 
 /** @throws usage when a cache is missing, or given to an image that takes none. */
@@ -57,8 +65,10 @@ function pinnedDigest(name: string): string | null {
 }
 
 /** The base's digest, after a pull where a registry has it. @throws build_base_unpinned, build_unavailable. */
-async function readyBase(name: string): Promise<string> {
+async function readyBase(name: string, builder: BuilderName): Promise<string> {
   const pinned = pinnedDigest(name);
+  // BuildKit fetches it itself.
+  if (pinned !== null && builder === 'buildkit') return pinned;
   const present = await findDigest(name);
   if (pinned !== null && present === null) await pullImage(name);
   // buildah's own digest would be that of one platform.
@@ -104,7 +114,7 @@ async function prepare(
  */
 export async function writeContext(request: BuildRequest, context: string): Promise<PreparedContext> {
   verifyCacheChoice(request.role, request.cache);
-  const digest = pinnedDigest(request.base) ?? (await readyBase(request.base));
+  const digest = pinnedDigest(request.base) ?? (await readyBase(request.base, 'buildah'));
   return withWorkFolder((work) => prepare(request, digest, { source: join(work, 'source'), context }));
 }
 
@@ -113,16 +123,19 @@ export async function writeContext(request: BuildRequest, context: string): Prom
  * @throws build_*, usage, cache_*.
  */
 export async function buildImage(request: BuildRequest, work: string): Promise<BuiltImage> {
-  const { role, base, onProgress } = request;
+  const { role, base, builder, onProgress } = request;
   verifyCacheChoice(role, request.cache);
-  const digest = await readyBase(base);
+  const digest = await readyBase(base, builder);
   const place = { source: join(work, 'source'), context: join(work, 'context') };
   const { context, dockerfile, revision, values, packages } = await prepare(request, digest, place);
   onProgress(`${role}: building on ${base}`);
+  const build: BuildArguments = { context, dockerfile, epoch: revision.epoch, values };
+  const built = { role, revision, base: { name: base, digest }, packages };
+  const folder = join(work, 'image');
+  if (builder === 'buildkit') return { ...(await buildWithBuildKit(build, folder)), ...built, name: null };
   const name = `localhost/cvm-evaluator/${role}:${revision.commit.slice(0, 12)}`;
-  await buildWithBuildah({ context, dockerfile, tag: name, epoch: revision.epoch, values });
-  const files = await exportImage(name, join(work, 'image'));
-  return { ...files, role, revision, base: { name: base, digest }, packages, name };
+  await buildWithBuildah(build, name);
+  return { ...(await exportImage(name, folder)), ...built, name };
 }
 
 /**
@@ -149,17 +162,28 @@ export async function buildTwice(request: BuildRequest, work: string): Promise<B
   );
 }
 
-/** Gives the image to a container engine. @returns the name it has there. @throws build_failed, engine_absent. */
+/**
+ * Gives an image of buildah's store to a container engine.
+ * @returns the name it has there. @throws usage, build_failed, engine_absent.
+ */
 export async function loadImage(image: BuiltImage, engineSocket: string): Promise<string> {
   const { tag } = IMAGES[image.role];
+  const { name } = image;
+  if (name === null) throw new EvaluatorError('usage', '--load: only an image that buildah built');
   const store = await connectImageStore(engineSocket);
   await withWorkFolder(async (work) => {
     const file = join(work, 'image.tar');
-    await archiveImage(image.name, tag, file);
+    await archiveImage(name, tag, file);
     const error = await store.load(file);
     if (error !== null) throw new EvaluatorError('build_failed', `the engine took no image: ${error}`);
   });
   return tag;
+}
+
+/** Writes the image into `folder` as an OCI image layout, digests unchanged. @throws build_failed. */
+export async function saveImage(image: BuiltImage, folder: string): Promise<void> {
+  if (image.name === null) await cp(dirname(dirname(image.folder)), folder, { recursive: true });
+  else await writeLayout(image.name, folder);
 }
 
 /** Runs `body` with a folder of its own, which is gone afterwards. */

@@ -16,7 +16,6 @@ const buildah = (cwd: string, ...args: string[]) => outputOf('buildah', args, { 
 export interface BuildArguments {
   context: string;
   dockerfile: string;
-  tag: string;
   /** Seconds since the epoch, for every file and the image itself. */
   epoch: number;
   /** Values of the Dockerfile's ARGs. */
@@ -33,8 +32,8 @@ export interface ImageFiles {
   layers: readonly { digest: string; size: number }[];
 }
 
-/** Builds without a cache of earlier builds or a registry. @throws build_failed, build_unavailable. */
-export async function buildWithBuildah(build: BuildArguments): Promise<void> {
+/** Builds `tag` without a cache of earlier builds or a registry. @throws build_failed, build_unavailable. */
+export async function buildWithBuildah(build: BuildArguments, tag: string): Promise<void> {
   const values = Object.entries(build.values).map(([name, value]) => `--build-arg=${name}=${value}`);
   const flags = [
     '--isolation=chroot',
@@ -45,7 +44,7 @@ export async function buildWithBuildah(build: BuildArguments): Promise<void> {
     '--no-cache',
     '--pull=false',
   ];
-  const names = [`--timestamp=${build.epoch}`, `--file=${build.dockerfile}`, `--tag=${build.tag}`];
+  const names = [`--timestamp=${build.epoch}`, `--file=${build.dockerfile}`, `--tag=${tag}`];
   await buildah(build.context, 'build', '--quiet', ...flags, ...names, ...values, '.');
 }
 
@@ -80,6 +79,11 @@ export async function exportImage(image: string, folder: string): Promise<ImageF
 /** Writes an image as a file that an engine loads, where it is called `tag`. @throws build_failed. */
 export async function archiveImage(image: string, tag: string, file: string): Promise<void> {
   await buildah('/', 'push', '--quiet', image, `docker-archive:${file}:${tag}`);
+}
+
+/** Writes an image as an OCI image layout. @throws build_failed. */
+export async function writeLayout(image: string, folder: string): Promise<void> {
+  await buildah('/', 'push', '--quiet', image, `oci:${folder}`);
 }
 
 /** Forgets an image of buildah's store. @throws build_failed. */

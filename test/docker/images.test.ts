@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GUEST_BASE, LOCKED_NODE, makeGuestBase } from '../../scripts/images/base.ts';
-import { type BuiltImage, buildImage, buildTwice, loadImage } from '../../scripts/images/build.ts';
+import { type BuiltImage, buildImage, buildTwice, loadImage, saveImage } from '../../scripts/images/build.ts';
 import { removeImage } from '../../scripts/images/buildah.ts';
+import { readLayout } from '../../scripts/images/buildkit.ts';
 import { firstDifference, type LayerEntries, readImage } from '../../scripts/images/compare.ts';
 import { IMAGE_ROLES, type ImageRole } from '../../scripts/images/roles.ts';
 import { cloneRepository } from '../../scripts/images/source.ts';
@@ -22,12 +23,15 @@ const cache = join(scratch, 'cache');
 const images = new Map<ImageRole, { image: BuiltImage; entries: LayerEntries }>();
 
 const request = (role: ImageRole, repository = REPOSITORY) => ({
+  builder: 'buildah' as const,
   role,
   repository,
   base: GUEST_BASE,
   cache: role === 'eval' ? cache : null,
   onProgress: () => {},
 });
+
+const forget = async ({ name }: BuiltImage) => name !== null && removeImage(name);
 
 function built(role: ImageRole) {
   const found = images.get(role);
@@ -51,7 +55,7 @@ beforeAll(async () => {
 }, 600_000);
 
 afterAll(async () => {
-  for (const { image } of images.values()) await removeImage(image.name);
+  for (const { image } of images.values()) await forget(image);
 });
 
 describe.each(IMAGE_ROLES)('the %s image', (role) => {
@@ -59,6 +63,16 @@ describe.each(IMAGE_ROLES)('the %s image', (role) => {
     const { image } = built(role);
     expect(image.digest).toMatch(/^sha256:[0-9a-f]{64}$/);
     expect(image.imageId).toMatch(/^sha256:[0-9a-f]{64}$/);
+  });
+
+  it('keeps its digest as an image layout, which is what a release pushes', async () => {
+    const layout = join(scratch, `${role}-layout`);
+    await saveImage(built(role).image, layout);
+    const { digest, layers } = await readLayout(layout);
+    expect({ digest, layers }).toEqual({
+      digest: built(role).image.digest,
+      layers: built(role).image.layers,
+    });
   });
 
   it('holds the source that its entry imports, packages of the lockfile, and nothing else', () => {
@@ -113,7 +127,7 @@ describe('the eval image', () => {
       env: { ...process.env, GIT_COMMITTER_DATE: `${epoch} +0000` },
     });
     const changed = await buildImage(request('eval', repository), join(scratch, 'changed-build'));
-    await removeImage(changed.name);
+    await forget(changed);
     expect(changed.digest).not.toBe(built('eval').image.digest);
     expect(await firstDifference(built('eval').image, changed)).toMatch(
       /^layer 1: \/opt\/cvm-evaluator\/guest\/errors\.ts: file 644 /,

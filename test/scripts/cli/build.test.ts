@@ -12,6 +12,7 @@ describe('evaluator build', () => {
     [['--image', 'eval']],
     [['--image', 'review', '--cache', '/tmp']],
     [['--push']],
+    [['--image', 'review', '--builder', 'kaniko']],
     [['eval']],
   ])('refuses %j', async (argv) => {
     expect(await rejectionCode(build(argv))).toBe('usage');
@@ -22,7 +23,14 @@ describe('buildImage', () => {
   it.each(['node:24-slim', 'node@sha256:1234', 'registry.example/node:24'])(
     'refuses the base %s',
     async (base) => {
-      const request = { role: 'review', repository: '.', base, cache: null, onProgress: () => {} } as const;
+      const request = {
+        builder: 'buildah',
+        role: 'review',
+        repository: '.',
+        base,
+        cache: null,
+        onProgress: () => {},
+      } as const;
       expect(await rejectionCode(buildImage(request, await scratchFolder()))).toBe('build_base_unpinned');
     },
   );
