@@ -19,7 +19,7 @@ const argument = z
 
 const manifestSchema = z.strictObject({
   schema_version: z.literal(1),
-  kind: z.literal('container'),
+  kind: z.enum(['container', 'brokered']),
   command: z.array(argument).min(1).max(64),
   env: z
     .array(envName.refine((name) => !RESERVED_ENV.test(name), 'is reserved and never given to an agent'))

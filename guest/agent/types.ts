@@ -5,10 +5,13 @@ export interface AgentFile {
   executable: boolean;
 }
 
-/** `agent.yaml` of a container agent. */
+/** `container`: runs in the task's container. `brokered`: in a sandbox of its own, and acts through the broker. */
+export type AgentKind = 'container' | 'brokered';
+
+/** `agent.yaml`, or what stands in for it. */
 export interface AgentManifest {
   schema_version: 1;
-  kind: 'container';
+  kind: AgentKind;
   command: readonly string[];
   /** Names of environment variables the agent asks for. */
   env: readonly string[];

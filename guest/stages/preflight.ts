@@ -88,6 +88,7 @@ async function orderedTasks(
         tests: () => cache.tests(planned.task_id),
         disclosure: plan.ranked ? 'codes_only' : 'full',
         agent: {
+          kind: 'container',
           command: agent.manifest.command,
           env: agentEnv(agent, host),
           files: [...agentFiles(agent), ...solution],

@@ -48,10 +48,24 @@ export interface Upload {
   executable: boolean;
 }
 
-/** What is run as the agent. */
-export interface TrialAgent {
+interface AgentParts {
   command: readonly string[];
   /** NAME=value pairs the plan allows, for the agent's exec only. */
   env: readonly string[];
   files: readonly Upload[];
 }
+
+/** Runs in the task's container. */
+export interface ContainerAgent extends AgentParts {
+  kind: 'container';
+}
+
+/** Runs in a sandbox container of its own, and reaches the task's container through the broker only. */
+export interface BrokeredAgent extends AgentParts {
+  kind: 'brokered';
+  /** The agent runtime image that the sandbox is made from. */
+  runtime: { imageId: string; env: readonly string[] };
+}
+
+/** What is run as the agent. */
+export type TrialAgent = ContainerAgent | BrokeredAgent;

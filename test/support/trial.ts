@@ -175,6 +175,7 @@ export async function startTrial(
         },
         taskOf(options),
         {
+          kind: 'container',
           command: options.command ?? ['bash', '/agent/agent.sh'],
           env: [],
           files: [{ path: 'agent/agent.sh', bytes: Buffer.from(options.script), executable: true }],
