@@ -3,6 +3,12 @@ import { type PinnedMechanism, type TrackRules, trackRules } from '../wire/mecha
 import type { EvalPlan } from '../wire/plan.ts';
 import { METRIC_OF_KIND, trackKind } from './track-kind.ts';
 
+/** A ranked round is whole; a calibration run may try a part of one. */
+function wrongNumber(plan: EvalPlan, { tasks_per_round: round }: TrackRules): boolean {
+  if (round === 'plan') return false;
+  return plan.ranked ? plan.tasks.length !== round : plan.tasks.length > round;
+}
+
 function contradiction(plan: EvalPlan, rules: TrackRules): string | null {
   const metric = METRIC_OF_KIND[trackKind(plan.track)];
   if (rules.metric !== metric) return `metric: the mechanism says ${rules.metric}, this track has ${metric}`;
@@ -14,7 +20,12 @@ function contradiction(plan: EvalPlan, rules: TrackRules): string | null {
   if (rules.policy === 'plan' && plan.policy === null) return 'policy: the plan must say vote or mean';
   if (rules.min_completed > plan.r)
     return `min_completed: ${rules.min_completed} reps of ${plan.r} cannot be`;
-  for (const { task_id, budgets } of plan.tasks) {
+  if (wrongNumber(plan, rules))
+    return `tasks: the mechanism pins ${rules.tasks_per_round} a round, the plan has ${plan.tasks.length}`;
+  const networks = rules.networks[plan.ranked ? 'ranked' : 'calibration'];
+  for (const { task_id, budgets, network } of plan.tasks) {
+    if (!networks.includes(network))
+      return `tasks ${task_id} network: the mechanism allows ${networks.join(', ')}, the plan says ${network}`;
     for (const key of ['cpu_budget_ms', 'wall_budget_ms'] as const) {
       if (budgets && rules[key] !== 'task' && rules[key] !== budgets[key]) {
         return `tasks ${task_id} ${key}: the mechanism pins ${rules[key]}, the plan says ${budgets[key]}`;

@@ -43,13 +43,20 @@ function verifyHead(record: ScoreRecord, plan: EvalPlan, pinned: PinnedMechanism
   requireEqual('record_tasks_mismatch', 'number of tasks', record.tasks.length, plan.tasks.length);
 }
 
-/** Budgets that the plan or the mechanism pins; `task` budgets are the cache's, which no record carries. */
+const MIB = 1024 * 1024;
+
+/** Limits that the plan or the mechanism pins; `task` ones are the cache's, which no record carries. */
 function verifyLimits(task: TaskRecord, ordered: PlanTask, rules: TrackRules): void {
+  const { nano_cpus, memory_bytes } = task.limits;
+  const at = `task ${task.task_id} limits`;
+  if (rules.cpus !== 'task')
+    requireEqual('record_limits_mismatch', `${at}.nano_cpus`, nano_cpus, rules.cpus * 1e9);
+  if (rules.memory_mb !== 'task')
+    requireEqual('record_limits_mismatch', `${at}.memory_bytes`, memory_bytes, rules.memory_mb * MIB);
   for (const key of ['cpu_budget_ms', 'wall_budget_ms'] as const) {
     const pinned = ordered.budgets?.[key] ?? rules[key];
     if (pinned !== 'task') {
-      const field = `task ${task.task_id} limits.${key}`;
-      requireEqual('record_limits_mismatch', field, task.limits[key], pinned);
+      requireEqual('record_limits_mismatch', `${at}.${key}`, task.limits[key], pinned);
     }
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EvaluatorError } from '../errors.ts';
 import { sha256Hex } from './digest.ts';
+import { type Network, networkSchema } from './plan.ts';
 import { int, parseSchema, positiveInt } from './scalars.ts';
 import { parseYaml } from './yaml.ts';
 
@@ -12,7 +13,12 @@ const floorSchema = z.strictObject({
   answers: z.array(z.string().regex(/^CVE-\d{4}-\d{4,}$/)),
 });
 
+const isClosed = (names: readonly Network[]) => !names.includes('open');
+const networks = z.array(networkSchema).min(1);
+
 export const trackRulesSchema = z.strictObject({
+  /** How many tasks a ranked plan has, and a calibration plan at the most; or `plan`: the plan says. */
+  tasks_per_round: z.union([z.literal('plan'), positiveInt.max(1024)]),
   /** Reps per task, or `plan`: the plan says. */
   r: z.union([z.literal('plan'), positiveInt.max(64)]),
   policy: z.enum(['plan', 'vote', 'mean']).nullable(),
@@ -21,8 +27,18 @@ export const trackRulesSchema = z.strictObject({
   /** `task`: the task's agent.timeout_sec (× cpus for CPU), unless the plan pins a budget. */
   cpu_budget_ms: z.union([z.literal('task'), positiveInt]),
   wall_budget_ms: z.union([z.literal('task'), positiveInt]),
+  /** `task`: the task's environment.cpus and environment.memory_mb. Never any swap. */
+  cpus: z.union([z.literal('task'), positiveInt.max(1024)]),
+  memory_mb: z.union([z.literal('task'), positiveInt.max(16 * 1024 * 1024)]),
   pids: positiveInt,
+  /** What a plan may give its tasks; an open network is for calibration alone (spec/02). */
+  networks: z.strictObject({
+    ranked: networks.refine(isClosed, 'must not name open'),
+    calibration: networks,
+  }),
   metric: z.enum(['pass_rate', 'clamped_mcc', 'f2']),
+  /** The least score that is eligible for weight; null: any. */
+  cut: z.number().min(0).max(1).nullable(),
 });
 export type TrackRules = z.infer<typeof trackRulesSchema>;
 
@@ -39,6 +55,8 @@ export const mechanismSchema = z.strictObject({
     /** CPU weight of a trial container; the guest's own is the engine's default, 1024. */
     trial_cpu_shares: positiveInt.min(2).max(1024),
   }),
+  /** What a run with `ranked: false` weighs: it runs and reports, and counts for nothing (spec/02). */
+  calibration_weight: z.literal(0),
   tracks: z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/), trackRulesSchema),
 });
 export type Mechanism = z.infer<typeof mechanismSchema>;
