@@ -16,7 +16,8 @@ export const MIN_FINGERPRINTS = 8;
 const MAX_TEXT = 1024 * 1024;
 
 const TOKEN = /[A-Za-z_$][\w$]*|\d[\w.]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[^\s\w]/g;
-const COMMENT = /^\s*(?:#|\/\/).*$/gm;
+/** White space of its own line alone: over blank lines it would take time with their square. */
+const COMMENT = /^[^\S\n\r\u2028\u2029]*(?:#|\/\/).*$/gm;
 /** Words that give a program its shape; every other name counts as a name, so that renaming hides nothing. */
 const KEYWORDS = new Set(
   (

@@ -29,7 +29,9 @@ const ADDRESSES: readonly RegExp[] = [
     `\\b(?:mark|flag|classify|label|treat|rate|consider) this ${SUBJECT} (?:as )?(?:safe|allowed|clean|benign|compliant|trusted)\\b`,
   ),
   /\b(?:end|close) of (?:the )?(?:submission|untrusted (?:text|data|content))\b/,
-  /<\/?(?:system|untrusted|submission|review)[ _-]?(?:prompt|message|instructions?)?>/,
+  // A plain <system> is what an agent writes to its own model.
+  /<\/?(?:system|review)[ _-]?(?:prompt|message|instructions?)>/,
+  /<\/?(?:untrusted|submission)(?:[ _-]?(?:text|data|content))?>/,
 ];
 
 const INVISIBLE = /[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]/g;
@@ -64,7 +66,9 @@ function fold(text: string): string {
       .toLowerCase()
       .replaceAll(/[\u0250-\u052f]/g, (c) => HOMOGLYPHS[c] ?? c)
       .replaceAll(/[’‘]/g, "'")
-      .replaceAll(/[\s*#/_~-]+(?=\s)|\s+/g, ' ')
+      // White space, and the marks of quotes, comments and emphasis beside it.
+      .replaceAll(/\n[ \t]*>+/g, '\n')
+      .replaceAll(/[\s*#/_~-]+/g, (run) => (/\s/.test(run) ? ' ' : run))
   );
 }
 

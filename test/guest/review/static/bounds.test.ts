@@ -27,6 +27,9 @@ describe('hostile packages', () => {
     ['10⁵ nested substitutions', 'a.sh', '$('.repeat(100_000), ['unanalysable']],
     ['10⁵ nested templates', 'a.mjs', '`${'.repeat(100_000), ['unanalysable']],
     ['10⁵ here-documents', 'a.sh', 'cat <<A '.repeat(100_000), ['unanalysable']],
+    ['a million blank lines', 'a.py', '\n'.repeat(MB), []],
+    ['a comment of a million marks', 'a.py', '#'.repeat(MB), []],
+    ['a rule of a million dashes', 'a.md', '-'.repeat(MB), []],
     ['a file of NULs', 'a.sh', '\0'.repeat(MB), ['member_not_text']],
     ['a million statements', 'a.py', 'x=1\n'.repeat(250_000), ['unanalysable']],
     [
