@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { canonicalAppCompose, composeHash } from '../../compose/app-compose.ts';
+import { KNOWN_MEASUREMENTS } from '../../compose/known-measurements.ts';
 import { MAX_APP_COMPOSE_BYTES } from '../../compose/parse.ts';
 import { type DraftEntry, isComplete, judge, UNKNOWN, unknownFields } from '../../compose/verdict.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
@@ -16,6 +17,7 @@ const USAGE = `evaluator measure --image REF --plan-root HEX --challenge-id ID [
                          [--agent-env NAME,…] [--key-provider-id HEX] DESCRIPTION [OUTPUT]
        evaluator measure --quote FILE [--event-log FILE] [--app-compose FILE] [--image REF]
                          DESCRIPTION [OUTPUT]
+       evaluator measure --every-platform --image REF … [--revision REV] --out FILE
        DESCRIPTION: [--os VERSION] [--shape NAME] [--revision REV]
        OUTPUT: [--allowlist FILE] [--out FILE] [--json]`;
 const HELP = `usage: ${USAGE}
@@ -32,6 +34,7 @@ ${COMPOSE_HELP}
   --revision REV         the git revision of the image
   --allowlist FILE       say IN-LIST, NOT-IN-LIST or UNKNOWN
   --out FILE             write a list of this one entry; refused while anything in it is UNKNOWN
+  --every-platform       write a list with an entry for each pair of OS and shape whose registers are known
   --json                 one JSON object on stdout
 
 exit codes: 0 known, or IN-LIST; 3 something is UNKNOWN, or NOT-IN-LIST; 2 unusable input
@@ -45,6 +48,7 @@ const OPTIONS = {
   os: { type: 'string' },
   shape: { type: 'string' },
   revision: { type: 'string' },
+  'every-platform': { type: 'boolean' },
   allowlist: { type: 'string' },
   out: { type: 'string' },
   json: { type: 'boolean' },
@@ -93,14 +97,18 @@ function measured(values: Values): { entry: DraftEntry; notes: readonly string[]
   return { entry: entryOfCompose(readComposed(values, USAGE), described), notes: [] };
 }
 
-function writeList(path: string, entry: DraftEntry): void {
+function completed(path: string, entry: DraftEntry) {
   if (!isComplete(entry)) {
     throw new EvaluatorError(
       'measurement_incomplete',
       `--out ${path}: not written, UNKNOWN are ${unknownFields(entry).join(', ')}`,
     );
   }
-  const list = { schema_version: 1, entries: [parseSchema(allowlistEntrySchema, entry, 'entry')] };
+  return parseSchema(allowlistEntrySchema, entry, 'entry');
+}
+
+function writeList(path: string, drafts: readonly DraftEntry[]): void {
+  const list = { schema_version: 1, entries: drafts.map((entry) => completed(path, entry)) };
   try {
     writeFileSync(path, `${JSON.stringify(list, null, 2)}\n`);
   } catch (cause) {
@@ -113,6 +121,27 @@ function verdictOf(entry: DraftEntry, path: string) {
   return judge(entry, parseSchema(allowlistSchema, json, 'allowlist'));
 }
 
+/** A list with an entry for each platform that is known: what a release publishes. @throws usage. */
+function measureEvery(values: Values): number {
+  const { os, shape, quote, allowlist, image = null, revision = null, out } = values;
+  if (os !== undefined || shape !== undefined || quote !== undefined || allowlist !== undefined)
+    throw new EvaluatorError('usage', '--every-platform takes no --os, --shape, --quote or --allowlist');
+  if (out === undefined)
+    throw new EvaluatorError('usage', `--out FILE is missing: where to write the list\nusage: ${USAGE}`);
+  const composed = readComposed(values, USAGE);
+  const entries = KNOWN_MEASUREMENTS.map((known) =>
+    entryOfCompose(composed, {
+      osVersion: known.os_version,
+      shape: known.shape,
+      imageRef: image,
+      gitRevision: revision,
+    }),
+  );
+  writeList(out, entries);
+  process.stdout.write(`${out}: ${entries.length} ${entries.length === 1 ? 'entry' : 'entries'}\n`);
+  return 0;
+}
+
 /**
  * `evaluator measure`: an allowlist entry, and whether a list has it.
  * @returns the exit code.
@@ -122,10 +151,11 @@ function verdictOf(entry: DraftEntry, path: string) {
 export async function measure(argv: readonly string[]): Promise<number> {
   const values = parseOptions(argv, OPTIONS, USAGE);
   if (values.help) return printHelp(HELP);
+  if (values['every-platform']) return measureEvery(values);
   const { entry, notes } = measured(values);
   const unknown = unknownFields(entry);
   const judged = values.allowlist === undefined ? null : verdictOf(entry, values.allowlist);
-  if (values.out !== undefined) writeList(values.out, entry);
+  if (values.out !== undefined) writeList(values.out, [entry]);
   const report = { entry, unknown, verdict: judged?.verdict ?? null, differs: judged?.differs ?? [], notes };
   const lines = [
     JSON.stringify(entry, null, 2),
