@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseForeignJson } from './foreign-json.ts';
 import { MAX_EVIDENCE_PATHS, MAX_REASON_CODES, VERDICT_TOOL_NAME } from './model-request.ts';
+import { isPinnedModel } from './pinned-model.ts';
 
 /** 1 MiB in (spec/09). */
 export const MAX_MODEL_REPLY_BYTES = 1024 * 1024;
@@ -54,12 +55,6 @@ const toolCallSchema = z.object({
   type: z.literal('function'),
   function: z.object({ name: z.string(), arguments: z.string() }),
 });
-
-/** True for the pinned model, and for the pin with a date behind it. */
-export function isPinnedModel(returned: string, pinned: string): boolean {
-  if (!returned.startsWith(pinned)) return false;
-  return /^(?:-\d{8}|-\d{4}-\d{2}-\d{2})?$/.test(returned.slice(pinned.length));
-}
 
 function readJson(bytes: Uint8Array, maxBytes: number): unknown {
   try {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isPinnedModel, type ModelOutcome, readModelReply } from '../../../guest/wire/model-reply.ts';
+import { type ModelOutcome, readModelReply } from '../../../guest/wire/model-reply.ts';
+import { isPinnedModel } from '../../../guest/wire/pinned-model.ts';
 import { type Completion, choice, completion, toolCall, VERDICT } from '../../support/chat-double.ts';
 
 const MODEL = 'vendor/model-1';
