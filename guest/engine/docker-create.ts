@@ -42,14 +42,14 @@ export function createBody(spec: ContainerSpec): Record<string, unknown> {
   };
 }
 
-/** The engine's document for one exec: both outputs attached, stdin closed. */
+/** The engine's document for one exec: both outputs attached, stdin closed unless it is asked for. */
 export function execBody(spec: ExecSpec): Record<string, unknown> {
   return {
     Cmd: spec.command,
     Env: spec.env,
     WorkingDir: spec.workingDir,
     User: spec.user,
-    AttachStdin: false,
+    AttachStdin: spec.stdin === 'open',
     AttachStdout: true,
     AttachStderr: true,
     Tty: false,

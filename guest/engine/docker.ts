@@ -3,7 +3,7 @@ import { DEADLINES_MS } from './deadline.ts';
 import { dialSocket, type Request } from './dial.ts';
 import * as answers from './docker-answers.ts';
 import { createBody } from './docker-create.ts';
-import { createExec, startExec } from './docker-exec.ts';
+import { createExec, pipeExec, startExec } from './docker-exec.ts';
 import * as files from './docker-files.ts';
 import { listOwned } from './docker-owned.ts';
 import { container, imagePath, segment } from './docker-paths.ts';
@@ -84,6 +84,8 @@ export function connectDocker(socketPath: string): Engine {
     createExec: (id, spec) => createExec(dial, id, spec),
 
     startExec: (execId) => startExec(socketPath, execId),
+
+    pipeExec: (execId, onOutput) => pipeExec(socketPath, execId, onOutput),
 
     async execState(execId) {
       return answers.parseExecState(await ask('execState', execId, 'GET', `/exec/${segment(execId)}/json`));

@@ -44,24 +44,23 @@ export class BoundedCapture {
   }
 }
 
+/** Takes a piece of what a process wrote; done with it when it returns. */
+export type Payload = (stream: 'stdout' | 'stderr', bytes: Buffer) => void;
+
 /**
  * Reads the engine's multiplexed stream (Tty off): frames of an 8-byte header (stream number, three zeros,
  * big-endian length) and that many bytes. Chunk boundaries may lie anywhere, also inside a header. A frame
  * torn off by the stream's end counts with the bytes that came.
  */
-export class FrameReader {
-  readonly #stdout: BoundedCapture;
-  readonly #stderr: BoundedCapture;
+export class FrameParser {
+  readonly #payload: Payload;
   readonly #header = Buffer.alloc(HEADER_BYTES);
   #headerLength = 0;
   #payloadLeft = 0;
-  #target: BoundedCapture;
+  #stream: 'stdout' | 'stderr' = 'stdout';
 
-  /** @param keepBytes how many bytes of each stream's start, and as many of its end, are kept. */
-  constructor(keepBytes: number) {
-    this.#stdout = new BoundedCapture(keepBytes);
-    this.#stderr = new BoundedCapture(keepBytes);
-    this.#target = this.#stdout;
+  constructor(payload: Payload) {
+    this.#payload = payload;
   }
 
   /** Takes the next chunk. Throws `engine_error` when what should be a frame header is none. */
@@ -70,7 +69,7 @@ export class FrameReader {
     while (at < chunk.length) {
       if (this.#payloadLeft > 0) {
         const piece = chunk.subarray(at, at + this.#payloadLeft);
-        this.#target.write(piece);
+        this.#payload(this.#stream, piece);
         this.#payloadLeft -= piece.length;
         at += piece.length;
       } else {
@@ -82,18 +81,39 @@ export class FrameReader {
     }
   }
 
-  captured(): { stdout: Captured; stderr: Captured } {
-    return { stdout: this.#stdout.captured(), stderr: this.#stderr.captured() };
-  }
-
   #beginFrame(): void {
     const stream = this.#header[0];
     // 0 is echoed stdin, 3 the engine's own error text; 1 and 2 are what a process writes.
     if (stream === undefined || stream > 3 || this.#header.readUIntBE(1, 3) !== 0) {
       throw new EvaluatorError('engine_error', 'output stream: not a frame header; was a Tty asked for?');
     }
-    this.#target = stream >= 2 ? this.#stderr : this.#stdout;
+    this.#stream = stream >= 2 ? 'stderr' : 'stdout';
     this.#payloadLeft = this.#header.readUInt32BE(4);
     this.#headerLength = 0;
+  }
+}
+
+/** Keeps the start and the end of both streams of a process. */
+export class FrameReader {
+  readonly #stdout: BoundedCapture;
+  readonly #stderr: BoundedCapture;
+  readonly #parser: FrameParser;
+
+  /** @param keepBytes how many bytes of each stream's start, and as many of its end, are kept. */
+  constructor(keepBytes: number) {
+    const stdout = new BoundedCapture(keepBytes);
+    const stderr = new BoundedCapture(keepBytes);
+    this.#stdout = stdout;
+    this.#stderr = stderr;
+    this.#parser = new FrameParser((stream, bytes) => (stream === 'stdout' ? stdout : stderr).write(bytes));
+  }
+
+  /** Takes the next chunk. Throws `engine_error` when what should be a frame header is none. */
+  write(chunk: Buffer): void {
+    this.#parser.write(chunk);
+  }
+
+  captured(): { stdout: Captured; stderr: Captured } {
+    return { stdout: this.#stdout.captured(), stderr: this.#stderr.captured() };
   }
 }

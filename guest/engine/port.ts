@@ -63,6 +63,8 @@ export interface ExecSpec {
   /** Absolute, or '' for the container's. */
   workingDir: string;
   user: string;
+  /** Ours to write, by `pipeExec`; absent: closed, as an agent's always is (spec/03, 4). */
+  stdin?: 'open';
 }
 
 /** Bounded capture of one output stream: the first and last bytes, and how many went by. */
@@ -77,6 +79,20 @@ export interface RunningExec {
   /** Settles when the stream ends, which proves nothing about the process (spec/03, Engine). */
   output: Promise<{ stdout: Captured; stderr: Captured }>;
   /** Stops reading; stops no process. */
+  detach(): void;
+}
+
+/** A running exec whose output is handed over as it comes, and whose stdin, if it is open, is ours. */
+export interface ExecPipe {
+  id: string;
+  /** Resolves when the bytes have been given to the engine, or can no longer be. */
+  write(bytes: Buffer): Promise<void>;
+  /** Reads no more until `resume`: a process that goes on writing is held up. */
+  pause(): void;
+  resume(): void;
+  /** Settles when the stream ends, which proves nothing about the process. Rejects when it is not readable. */
+  closed: Promise<void>;
+  /** Stops reading and writing; stops no process. */
   detach(): void;
 }
 
@@ -119,6 +135,8 @@ export interface Engine {
   createExec(id: string, spec: ExecSpec): Promise<string>;
   /** Starts it, stdin closed. A failure here may still have started the process. */
   startExec(execId: string): Promise<RunningExec>;
+  /** The same, with every piece of output handed to `onOutput`, which must be done with it when it returns. */
+  pipeExec(execId: string, onOutput: (stream: 'stdout' | 'stderr', bytes: Buffer) => void): Promise<ExecPipe>;
   execState(execId: string): Promise<{ running: boolean; exitCode: number | null; pid: number }>;
   putArchive(id: string, path: string, tar: Readable | Buffer): Promise<void>;
   getArchive(id: string, path: string): Promise<Readable>;

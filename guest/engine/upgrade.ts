@@ -5,6 +5,11 @@ import { answerError, connectionError, type Subject } from './engine-error.ts';
 /** A connection that the engine has taken over: bytes come, in the order they were written, until it closes. */
 export interface RawConnection {
   closed: Promise<void>;
+  /** Resolves when the bytes are with the engine, or the connection is gone. */
+  write(bytes: Buffer): Promise<void>;
+  /** Between the two, no chunk is read. */
+  pause(): void;
+  resume(): void;
   destroy(): void;
 }
 
@@ -47,7 +52,13 @@ export function upgrade(
         socket.destroy();
         return;
       }
-      answer.resolve({ closed: closed.promise, destroy: () => void socket.destroy() });
+      answer.resolve({
+        closed: closed.promise,
+        write: (data) => new Promise((resolve) => socket.write(data, () => resolve())),
+        pause: () => void socket.pause(),
+        resume: () => void socket.resume(),
+        destroy: () => void socket.destroy(),
+      });
       if (rest.length > 0) onBytes(rest);
     };
 

@@ -38,6 +38,7 @@ const CALLS: { readonly [K in keyof Engine]: (engine: Engine) => Promise<unknown
   waitExit: (engine) => engine.waitExit('c', 5000),
   createExec: (engine) => engine.createExec('c', { command: ['x'], env: [], workingDir: '', user: '0' }),
   startExec: (engine) => engine.startExec('e'),
+  pipeExec: (engine) => engine.pipeExec('e', () => undefined),
   execState: (engine) => engine.execState('e'),
   putArchive: (engine) => engine.putArchive('c', '/', Buffer.alloc(1024)),
   getArchive: (engine) => engine.getArchive('c', '/x'),
