@@ -1,6 +1,9 @@
 const NAME = [0, 100] as const;
 const MODE = [100, 108] as const;
+const UID = [108, 116] as const;
+const GID = [116, 124] as const;
 const SIZE = [124, 136] as const;
+const MTIME = [136, 148] as const;
 const CHECKSUM = [148, 156] as const;
 const TYPE = 156;
 const MAGIC = [257, 263] as const;
@@ -11,6 +14,11 @@ type Range = readonly [number, number];
 export interface TarHeader {
   name: Buffer;
   mode: number;
+  /** 0 where the field is another dialect's number; a PAX record may say more. */
+  uid: number;
+  gid: number;
+  /** Seconds since 1970. */
+  mtime: number;
   size: number;
   type: string;
 }
@@ -30,6 +38,9 @@ export function readHeader(block: Buffer): TarHeader | null {
   return {
     name: prefix.length === 0 ? name : Buffer.concat([prefix, Buffer.from('/'), name]),
     mode,
+    uid: octal(block, UID) ?? 0,
+    gid: octal(block, GID) ?? 0,
+    mtime: octal(block, MTIME) ?? 0,
     size,
     type: String.fromCharCode(block[TYPE] ?? 0),
   };

@@ -9,7 +9,9 @@ const MIB = 1024 * 1024;
 
 /** A task's budgets and limits: the plan's, else the mechanism's, else the task's own (spec/02). */
 export function limitsOf(task: CachedTask, planned: PlanTask, rules: TrackRules): Limits {
-  const { cpus, memoryMb, storageMb } = task.config.environment;
+  const { environment } = task.config;
+  const cpus = rules.cpus === 'task' ? environment.cpus : rules.cpus;
+  const memoryMb = rules.memory_mb === 'task' ? environment.memoryMb : rules.memory_mb;
   const timeoutMs = Math.round(task.config.agent.timeoutSec * 1000);
   const cpuDefault = rules.cpu_budget_ms === 'task' ? Math.round(timeoutMs * cpus) : rules.cpu_budget_ms;
   const wallDefault = rules.wall_budget_ms === 'task' ? timeoutMs : rules.wall_budget_ms;
@@ -17,7 +19,7 @@ export function limitsOf(task: CachedTask, planned: PlanTask, rules: TrackRules)
     nano_cpus: Math.round(cpus * 1e9),
     // Multiplied, not shifted: 2048 << 20 is negative.
     memory_bytes: memoryMb * MIB,
-    storage_bytes: storageMb * MIB,
+    storage_bytes: environment.storageMb * MIB,
     cpu_budget_ms: planned.budgets?.cpu_budget_ms ?? cpuDefault,
     wall_budget_ms: planned.budgets?.wall_budget_ms ?? wallDefault,
   };
@@ -35,10 +37,10 @@ export function verifyPlannedTask(task: CachedTask, planned: PlanTask, track: st
   if (task.image !== planned.image) throw differs('image', task.image, planned.image);
   if (task.verifierMode !== planned.verifier) throw differs('verifier', task.verifierMode, planned.verifier);
   if (task.track !== track) throw differs('track', task.track, track);
-  if (planned.verifier === 'artifact' || planned.network === 'inference') {
+  if (planned.network === 'inference') {
     throw new EvaluatorError(
       'plan_inconsistent',
-      `task ${task.taskId}: this image does not offer ${planned.verifier === 'artifact' ? 'verifier artifact' : 'network inference'}`,
+      `task ${task.taskId}: this image does not offer network inference`,
     );
   }
   if (planned.network === 'open' && !task.config.environment.allowInternet) {
@@ -69,6 +71,7 @@ export function toTrialTask(
     files: [],
     verifier: {
       mode: task.verifierMode,
+      artifactPaths: task.artifactPaths,
       timeoutMs: Math.round(config.verifier.timeoutSec * 1000),
       env: config.verifier.env,
     },

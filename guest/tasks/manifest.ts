@@ -5,6 +5,7 @@ import { digest } from '../wire/digest.ts';
 import { verifierModeSchema } from '../wire/plan.ts';
 import { id, imageRef, parseSchema, positiveInt, sha256, taskId } from '../wire/scalars.ts';
 import { imageSourceSchema } from '../wire/score-record.ts';
+import { artifactPathsProblem } from './artifact-paths.ts';
 import { MAX_SEALED_BYTES } from './seal.ts';
 
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
@@ -31,7 +32,8 @@ export const manifestTaskSchema = z.strictObject({
   base: imageBaseSchema,
   track: id,
   verifier: verifierModeSchema,
-  artifact_paths: z.array(z.string().regex(/^\/[\x21-\x7e]{1,1023}$/, 'must be an absolute path')).max(64),
+  /** What verifier mode `artifact` carries over; none for another mode. */
+  artifact_paths: z.array(z.string()).max(64),
   evidence: evidenceSchema,
   /** null: tests/ lies in plain beside the public files. */
   sealed: z.strictObject({ sha256, size: positiveInt.max(MAX_SEALED_BYTES) }).nullable(),
@@ -54,6 +56,12 @@ function inconsistency(manifest: Manifest): string | null {
     return 'tasks: must be strictly ascending by task_id';
   if (new Set(ids.map((name) => name.toLowerCase())).size !== ids.length)
     return 'tasks: two names that differ in case only';
+  for (const { task_id: name, verifier, artifact_paths: paths } of manifest.tasks) {
+    if ((verifier === 'artifact') !== paths.length > 0)
+      return `${name}: artifact_paths belong to verifier artifact, and only to it`;
+    const problem = artifactPathsProblem(paths);
+    if (problem !== null) return `${name}: artifact_paths: ${problem}`;
+  }
   const sealed = manifest.tasks.filter((task) => task.sealed !== null).length;
   if (sealed !== 0 && sealed !== ids.length) return 'tasks: all are sealed or none is';
   if ((sealed !== 0) !== (manifest.cache_id !== null))

@@ -1,7 +1,8 @@
 import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
 import { EvaluatorError } from '../errors.ts';
-import { envName } from '../wire/scalars.ts';
+import { envName, id } from '../wire/scalars.ts';
+import { artifactPathsProblem } from './artifact-paths.ts';
 import { parseSizeMb } from './size.ts';
 import type { TaskConfig } from './types.ts';
 
@@ -31,11 +32,14 @@ const environmentVariables = z.record(
 
 // Loose at every level: real tasks carry more keys than this project reads.
 const taskTomlSchema = z.looseObject({
+  /** Ours: what the task is scored by. A published Terminal-Bench task says nothing. */
+  track: id.default('terminal-bench'),
   verifier: z
     .looseObject({
       timeout_sec: seconds.default(600),
       env: environmentVariables.default({}),
-      mode: z.enum(['restart', 'live']).default('restart'),
+      mode: z.enum(['artifact', 'restart', 'live']).default('restart'),
+      artifact_paths: z.array(z.string()).default([]),
     })
     .prefault({}),
   agent: z.looseObject({ timeout_sec: seconds.default(600) }).prefault({}),
@@ -106,9 +110,17 @@ export function parseTaskToml(bytes: Uint8Array, file: string): TaskConfig {
     const issue = parsed.error.issues[0];
     throw invalid(file, `${issue?.path.map(String).join('.') || '(root)'}: ${issue?.message ?? 'invalid'}`);
   }
-  const { verifier, agent, environment } = parsed.data;
+  const { track, verifier, agent, environment } = parsed.data;
+  const problem = artifactPathsProblem(verifier.artifact_paths);
+  if (problem !== null) throw invalid(file, `verifier.artifact_paths: ${problem}`);
   return {
-    verifier: { timeoutSec: verifier.timeout_sec, env: verifier.env, mode: verifier.mode },
+    track,
+    verifier: {
+      timeoutSec: verifier.timeout_sec,
+      env: verifier.env,
+      mode: verifier.mode,
+      artifactPaths: verifier.artifact_paths,
+    },
     agent: { timeoutSec: agent.timeout_sec },
     environment: {
       buildTimeoutSec: environment.build_timeout_sec,

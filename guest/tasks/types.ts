@@ -3,7 +3,14 @@ import type { ImageSource } from '../wire/score-record.ts';
 
 /** task.toml as far as this project reads it (spec/05). Times in seconds, sizes in MiB, as in the file. */
 export interface TaskConfig {
-  verifier: { timeoutSec: number; env: Readonly<Record<string, string>>; mode: VerifierMode };
+  track: string;
+  verifier: {
+    timeoutSec: number;
+    env: Readonly<Record<string, string>>;
+    mode: VerifierMode;
+    /** What mode `artifact` carries over; none stands for the image's WORKDIR. */
+    artifactPaths: readonly string[];
+  };
   agent: { timeoutSec: number };
   environment: {
     buildTimeoutSec: number;
@@ -40,6 +47,7 @@ export interface CachedTask {
   /** Proof that tests ran, and how many passed tests a reward of 1 needs; null = no proof known. */
   evidence: { kind: 'ctrf' | 'none'; passed: number | null };
   verifierMode: VerifierMode;
+  /** What mode `artifact` carries over: absolute paths; none for another mode. */
   artifactPaths: readonly string[];
 }
 
@@ -53,6 +61,8 @@ export interface TaskCache {
   toolchainPath: string | null;
   task(taskId: string): CachedTask;
   taskIds: readonly string[];
+  /** Files of environment/artifact/, what an agent is to audit; digest-checked again on each read. */
+  audited(taskId: string): Promise<TaskFile[]>;
   /** Files of tests/ of a cache that is not sealed, digest-checked again on each read. */
   tests(taskId: string): Promise<TaskFile[]>;
   /** The same of a sealed cache, opened in memory with the task's key and digest-checked; kept nowhere. */

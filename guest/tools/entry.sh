@@ -48,7 +48,18 @@ fresh_logs() {
   $B chmod 0755 /logs /logs/verifier
 }
 
+# place: what was carried over (verifier mode artifact) takes the place of the image's own.
+place() {
+  [ -f "$DIR/artifacts.paths" ] || return 0
+  while IFS= read -r path; do
+    clear "$path"
+    [ -e "$DIR/artifacts$path" ] || continue
+    $B mkdir -p "${path%/*}/" && $B mv "$DIR/artifacts$path" "$path" || return 1
+  done <"$DIR/artifacts.paths"
+}
+
 verify() {
+  place || exit 104
   clear /tests
   clear /etc/ld.so.preload
   fresh_logs
@@ -57,9 +68,12 @@ verify() {
   $B rm -rf "$DIR" 2>/dev/null
   cd "$EVALUATOR_WORKDIR" || exit 102
   unset EVALUATOR_WORKDIR
-  PATH=/opt/evaluator/front:$PATH
+  # The image's variables stay, but for those that would have our own programs load or read something else.
+  unset LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH BASH_ENV ENV PYTHONHOME PYTHONSTARTUP PYTEST_ADDOPTS PYTEST_PLUGINS
+  PATH=/opt/evaluator/front:/opt/evaluator/front/shell:$PATH
   export PATH
-  /tests/test.sh </dev/null >/logs/verifier/test-output.txt 2>&1
+  # Our own bash, whatever its first line says: /bin/bash may be the agent's.
+  /opt/evaluator/front/bash /tests/test.sh </dev/null >/logs/verifier/test-output.txt 2>&1
   # 100: test.sh was run and has ended, whatever it returned. Anything else is not a verification.
   exit 100
 }

@@ -35,7 +35,7 @@ export function interference(containerId: string, what: string): EvaluatorError 
   );
 }
 
-type Watched = Pick<Sandbox, 'containerId' | 'started'>;
+export type Watched = Pick<Sandbox, 'containerId' | 'started'>;
 
 /** How long a container that has left Running is given to show that somebody restarts or removes it. */
 const SETTLE_MS = 500;
@@ -51,6 +51,11 @@ export async function verifySameContainer(context: TrialContext, sandbox: Watche
   // A restart or removal begins with an end that looks like one from inside.
   await context.clock.sleep(SETTLE_MS);
   return (await stateOf(context, sandbox)).running;
+}
+
+/** A dead agent's container is as we left it. @throws container_interfered, engine_*. */
+export async function verifyStillDead(context: TrialContext, sandbox: Watched): Promise<void> {
+  if ((await stateOf(context, sandbox)).running) throw interference(sandbox.containerId, 'started');
 }
 
 async function stateOf(context: TrialContext, sandbox: Watched): Promise<ContainerState> {
@@ -73,7 +78,7 @@ async function stateOf(context: TrialContext, sandbox: Watched): Promise<Contain
  */
 export async function chargedTo<T>(
   context: TrialContext,
-  sandbox: Sandbox,
+  sandbox: Watched,
   task: TrialTask,
   failure: FailureCode,
   call: () => Promise<T>,

@@ -38,10 +38,16 @@ export interface TrialTask {
   env: Readonly<Record<string, string>>;
   /** What the track places into a rep's container beside the instruction, before the agent starts. */
   files: readonly Upload[];
-  verifier: { mode: VerifierMode; timeoutMs: number; env: Readonly<Record<string, string>> };
+  verifier: {
+    mode: VerifierMode;
+    /** What is carried over, of mode `artifact`; none of the others. */
+    artifactPaths: readonly string[];
+    timeoutMs: number;
+    env: Readonly<Record<string, string>>;
+  };
 }
 
-/** A file to be placed into a stopped container. */
+/** A file to be placed into a stopped container; an empty directory where the path ends in `/`. */
 export interface Upload {
   path: string;
   bytes: Buffer;

@@ -20,7 +20,8 @@ const DISK_LOOK_MS = 250;
  */
 export type VerifierEnd = 'ended' | 'timeout' | 'disk_limit' | 'broken';
 
-type Target = Pick<Sandbox, 'containerId' | 'secretPath' | 'commitment'>;
+/** A container that tests go into. */
+export type Target = Pick<Sandbox, 'containerId' | 'secretPath' | 'commitment'>;
 
 const quote = (value: string) => `'${value.replaceAll("'", `'\\''`)}'`;
 

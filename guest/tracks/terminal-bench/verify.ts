@@ -1,25 +1,22 @@
 import { EvaluatorError } from '../../errors.ts';
-import type { CachedTask, TaskFile } from '../../tasks/types.ts';
-import { chargedTo, interference, verifySameContainer } from '../../trial/faults.ts';
+import type { TaskFile } from '../../tasks/types.ts';
+import { chargedTo, interference, verifySameContainer, type Watched } from '../../trial/faults.ts';
 import { createSandbox, type Sandbox, startHolder } from '../../trial/sandbox.ts';
 import type { TrialContext, TrialTask, Upload } from '../../trial/session.ts';
 import {
   runFreshLife,
   runLiveVerifier,
   runSecondLife,
+  type Target,
   uploadTests,
   type VerifierEnd,
 } from '../../trial/verifier-life.ts';
+import type { TrackTask } from '../track.ts';
+import { inFreshContainer } from './artifact.ts';
 import { type Collected, collect, readTestOutput } from './collect.ts';
 
 /** A task with what its verification needs; `tests` are read only when no agent of it will start again. */
-export interface VerifiedTask {
-  trial: TrialTask;
-  evidence: CachedTask['evidence'];
-  tests: () => Promise<TaskFile[]>;
-  /** What an abort may say of a broken verifier: nothing that a hidden test wrote, when ranked (spec/03). */
-  disclosure: 'full' | 'codes_only';
-}
+export type VerifiedTask = Omit<TrackTask, 'audited'>;
 
 export interface Verification {
   reward: number;
@@ -50,7 +47,7 @@ const proves = (attempt: Attempt) =>
 async function afterUpload(
   context: TrialContext,
   task: VerifiedTask,
-  target: Pick<Sandbox, 'containerId' | 'secretPath' | 'commitment'>,
+  target: Target,
   run: typeof runSecondLife,
 ): Promise<Attempt> {
   const start = context.clock.monotonicMs();
@@ -96,10 +93,40 @@ async function verifyVerifier(
   }
 }
 
+/** Where a rep's tests run. `watched`: as what the container must be found when they do not end well. */
+interface Place {
+  target: Target;
+  watched: Watched;
+  run: typeof runSecondLife;
+}
+
+/** Runs the tests in place of what the agent left, and reads what they say. @throws as verifyRep. */
+async function verifyAt(
+  context: TrialContext,
+  task: VerifiedTask,
+  tests: readonly Upload[],
+  { target, watched, run }: Place,
+): Promise<Verification> {
+  const charged = <T>(call: () => Promise<T>) =>
+    chargedTo(context, watched, task.trial, 'malformed_output', call);
+  await charged(() => uploadTests(context, target, task.trial, tests));
+  const attempt = await charged(() => afterUpload(context, task, target, run));
+  if (attempt.end !== 'ended' && (await charged(() => verifySameContainer(context, watched))))
+    throw interference(target.containerId, 'restarted');
+  const { verifierMs } = attempt;
+  const testOutput =
+    task.disclosure === 'full' ? await readTestOutput(context.engine, target.containerId) : null;
+  if (attempt.end === 'timeout' || attempt.end === 'disk_limit') return { reward: 0, verifierMs, testOutput };
+  if (attempt.collected && proves(attempt))
+    return { reward: attempt.collected.reward, verifierMs, testOutput };
+  await verifyVerifier(context, task, tests);
+  return { reward: 0, verifierMs, testOutput };
+}
+
 /**
  * Verifies a rep whose agent is dead (or, `live`, has ended) and returns its reward in [0,1].
- * @throws RepFailed when the container cannot take the tests; verifier_broken, verifier_unserved,
- * engine_broken, container_interfered when the run must end.
+ * @throws RepFailed when the container cannot take the tests, or give its artifacts; verifier_broken,
+ * verifier_unserved, engine_broken, container_interfered when the run must end.
  */
 export async function verifyRep(
   context: TrialContext,
@@ -107,25 +134,20 @@ export async function verifyRep(
   task: VerifiedTask,
 ): Promise<Verification> {
   const tests = testUploads(await task.tests());
-  const mode = task.trial.verifier.mode;
-  const own = mode === 'live' ? sandbox : { ...sandbox, started: null };
-  const charged = <T>(call: () => Promise<T>) =>
-    chargedTo(context, own, task.trial, 'malformed_output', call);
+  const { mode } = task.trial.verifier;
+  if (mode === 'artifact') {
+    return inFreshContainer(context, sandbox, task.trial, (fresh) => {
+      const watched = { containerId: fresh.containerId, started: null };
+      return verifyAt(context, task, tests, { target: fresh, watched, run: runFreshLife });
+    });
+  }
+  const watched = mode === 'live' ? sandbox : { ...sandbox, started: null };
   if (sandbox.network !== 'none')
-    await charged(() => context.engine.disconnect(sandbox.network, sandbox.containerId));
-  await charged(() => uploadTests(context, sandbox, task.trial, tests));
+    await chargedTo(context, watched, task.trial, 'malformed_output', () =>
+      context.engine.disconnect(sandbox.network, sandbox.containerId),
+    );
   const run = mode === 'live' ? runLiveVerifier : runSecondLife;
-  const attempt = await charged(() => afterUpload(context, task, sandbox, run));
-  if (attempt.end !== 'ended' && (await charged(() => verifySameContainer(context, own))))
-    throw interference(sandbox.containerId, 'restarted');
-  const { verifierMs } = attempt;
-  const testOutput =
-    task.disclosure === 'full' ? await readTestOutput(context.engine, sandbox.containerId) : null;
-  if (attempt.end === 'timeout' || attempt.end === 'disk_limit') return { reward: 0, verifierMs, testOutput };
-  if (attempt.collected && proves(attempt))
-    return { reward: attempt.collected.reward, verifierMs, testOutput };
-  await verifyVerifier(context, task, tests);
-  return { reward: 0, verifierMs, testOutput };
+  return verifyAt(context, task, tests, { target: sandbox, watched, run });
 }
 
 const TRIVIAL_TEST = Buffer.from('#!/opt/evaluator/busybox sh\necho 1 >/logs/verifier/reward.txt\n');
@@ -137,7 +159,11 @@ const TRIVIAL_TEST = Buffer.from('#!/opt/evaluator/busybox sh\necho 1 >/logs/ver
  */
 export async function verifyVerifierPath(context: TrialContext, trial: TrialTask): Promise<void> {
   const task: VerifiedTask = {
-    trial: { ...trial, network: 'none', verifier: { mode: 'restart', timeoutMs: 60_000, env: {} } },
+    trial: {
+      ...trial,
+      network: 'none',
+      verifier: { mode: 'restart', artifactPaths: [], timeoutMs: 60_000, env: {} },
+    },
     evidence: { kind: 'none', passed: null },
     tests: async () => [],
     disclosure: 'codes_only',

@@ -8,7 +8,7 @@ import { systemClock } from '../../../guest/trial/clock.ts';
 import { LABEL, newSession } from '../../../guest/trial/labels.ts';
 import type { TrialTask } from '../../../guest/trial/session.ts';
 import { sweepSession } from '../../../guest/trial/sweep.ts';
-import { buildToolchain } from '../../../scripts/toolchain/build.ts';
+import { buildBaseToolchain } from '../../../scripts/toolchain/build.ts';
 import { type EngineFault, faultyEngine } from '../../support/faulty-engine.ts';
 import { rejectionCode } from '../../support/throws.ts';
 import { startTrial, type TrialHarness } from '../../support/trial.ts';
@@ -21,7 +21,7 @@ let trial: TrialHarness;
 let task: TrialTask;
 
 beforeAll(async () => {
-  await buildToolchain({ outFile: toolchain });
+  await buildBaseToolchain({ outFile: toolchain });
   trial = await startTrial();
   task = {
     taskId: 'prepared',
@@ -39,7 +39,7 @@ beforeAll(async () => {
     network: 'open',
     env: {},
     files: [],
-    verifier: { mode: 'restart', timeoutMs: 60_000, env: {} },
+    verifier: { mode: 'restart', artifactPaths: [], timeoutMs: 60_000, env: {} },
   };
 });
 afterAll(async () => {

@@ -61,7 +61,16 @@ describe('toTrialTask', () => {
       image,
       network: 'none',
       pids: 512,
-      verifier: { mode: 'restart', timeoutMs: 30_000 },
+      verifier: { mode: 'restart', artifactPaths: [], timeoutMs: 30_000 },
+    });
+  });
+
+  it('takes what mode artifact carries over from the manifest, which a bake has resolved', () => {
+    const image = { id: 'sha256:1', workdir: '/app', env: [], source: 'built' } as const;
+    const task: CachedTask = { ...cached, verifierMode: 'artifact', artifactPaths: ['/srv'] };
+    const verifier = { mode: 'artifact', artifactPaths: ['/srv'] };
+    expect(toTrialTask(task, { ...planned, verifier: 'artifact' }, rules(), image)).toMatchObject({
+      verifier,
     });
   });
 });

@@ -21,6 +21,11 @@ describe('parseManifest', () => {
     expect(parseManifest(encodeManifest(VALID))).toEqual(VALID);
   });
 
+  it('takes artifact paths', () => {
+    const tasks = [{ ...first, verifier: 'artifact', artifact_paths: ['/app', '/srv/data'] }];
+    expect(parseValue({ ...VALID, tasks })).toEqual({ ...VALID, tasks });
+  });
+
   it('takes a sealed manifest', () => {
     const tasks = VALID.tasks.map((task) => ({ ...task, sealed }));
     const value = { ...VALID, cache_id: 'c'.repeat(64), tasks };
@@ -39,6 +44,12 @@ describe('parseManifest', () => {
     ['an image by tag', { ...VALID, tasks: [{ ...first, image: 'ubuntu:24.04' }] }],
     ['a short digest', { ...VALID, tasks: [{ ...first, task_digest: 'ab' }] }],
     ['an unknown base', { ...VALID, tasks: [{ ...first, base: 'mirror' }] }],
+    ['artifact paths of another mode', { ...VALID, tasks: [{ ...first, artifact_paths: ['/app'] }] }],
+    ['artifacts from nowhere', { ...VALID, tasks: [{ ...first, verifier: 'artifact' }] }],
+    [
+      'artifacts from the system',
+      { ...VALID, tasks: [{ ...first, verifier: 'artifact', artifact_paths: ['/usr'] }] },
+    ],
     ['one task sealed', { ...VALID, cache_id: 'c'.repeat(64), tasks: [{ ...first, sealed }, second] }],
     ['sealed tasks without a cache id', { ...VALID, tasks: [{ ...first, sealed }] }],
     ['a cache id without sealed tasks', { ...VALID, cache_id: 'c'.repeat(64) }],

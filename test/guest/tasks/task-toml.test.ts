@@ -16,7 +16,7 @@ function refusal(text: string): string {
 describe('parseTaskToml', () => {
   it('fills in what a task leaves out', () => {
     expect(parse('')).toEqual({
-      verifier: { timeoutSec: 600, env: {}, mode: 'restart' },
+      verifier: { timeoutSec: 600, env: {}, mode: 'restart', artifactPaths: [] },
       agent: { timeoutSec: 600 },
       environment: {
         buildTimeoutSec: 600,
@@ -37,6 +37,7 @@ describe('parseTaskToml', () => {
       [verifier]
       timeout_sec = 12.5
       mode = "live"
+      artifact_paths = ["/app", "/srv/data"]
       env = { TOKEN = "x" }
       [agent]
       timeout_sec = 30
@@ -52,7 +53,7 @@ describe('parseTaskToml', () => {
       [environment.env]
       MODE = "fast"`;
     expect(parse(text)).toEqual({
-      verifier: { timeoutSec: 12.5, env: { TOKEN: 'x' }, mode: 'live' },
+      verifier: { timeoutSec: 12.5, env: { TOKEN: 'x' }, mode: 'live', artifactPaths: ['/app', '/srv/data'] },
       agent: { timeoutSec: 30 },
       environment: {
         buildTimeoutSec: 40,
@@ -100,6 +101,8 @@ describe('parseTaskToml', () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the text of a task
     ['[verifier]\nenv = { KEY = "${API_KEY}" }', 'verifier.env.KEY'],
     ['[verifier]\nmode = "alive"', 'verifier.mode'],
+    ['[verifier]\nartifact_paths = ["/usr"]', 'verifier.artifact_paths'],
+    ['[verifier]\nartifact_paths = "/app"', 'verifier.artifact_paths'],
     ['[agent]\ntimeout_sec = 1\ntimeout_sec = 2', 'line 3'],
     ['x = 1\n[agent', 'line 2'],
   ])('refuses %j and names the key', (text, key) => {
