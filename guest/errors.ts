@@ -45,6 +45,7 @@ export const CODES = {
   record_reps_mismatch: 'attestation',
   record_container_repeated: 'attestation',
   record_probe_repeated: 'attestation',
+  record_probe_missing: 'attestation',
   record_outcome_inconsistent: 'attestation',
   record_value_mismatch: 'attestation',
   record_value_not_publishable: 'attestation',
@@ -77,6 +78,7 @@ export const CODES = {
   sealed_unopenable: 'input',
   sealed_malformed: 'input',
   sealed_digest_mismatch: 'input',
+  ground_truth_invalid: 'input',
   golden_key_invalid: 'input',
   golden_key_exists: 'input',
   cache_toolchain_missing: 'input',
@@ -118,6 +120,7 @@ export const CODES = {
   // toolchain (spec/03)
   toolchain_unavailable: 'infra',
   toolchain_invalid: 'input',
+  toolchain_version_gone: 'infra',
   // baking tasks (spec/05)
   bake_output_exists: 'input',
   task_duplicate: 'input',
@@ -214,7 +217,7 @@ export const CODES = {
   verifier_failed: 'infra',
   collateral_unavailable: 'infra',
   score_nonce_consumed: 'attestation',
-  score_not_computable: 'attestation',
+  score_not_computable: 'infra',
   selection_impossible: 'input',
   ledger_transition_refused: 'infra',
   ledger_unreadable: 'infra',

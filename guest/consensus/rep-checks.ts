@@ -27,7 +27,7 @@ function verifierFits(rep: RepRecord, ordered: PlanTask, plan: EvalPlan): boolea
 /**
  * One rep of one task: its fields agree with each other, with its task's limits and with the plan.
  * @throws record_outcome_inconsistent, record_value_mismatch, f64be_invalid, record_value_not_publishable,
- * record_verifier_mismatch, record_budget_exceeded, record_retries_exceeded, record_image_mismatch.
+ * record_verifier_mismatch, record_probe_missing, record_budget_exceeded, record_retries_exceeded, record_image_mismatch.
  */
 export function verifyRep(
   rep: RepRecord,
@@ -58,6 +58,8 @@ export function verifyRep(
       `verifier_mode ${rep.verifier_mode}, the plan says ${ordered.verifier}`,
     );
   }
+  if (trackKind(plan.track) !== 'terminal-bench' && rep.probe_sha256 === null)
+    refuse('record_probe_missing', `no probe_sha256, which every rep of track "${plan.track}" has`);
   const { cpu_budget_ms: cpu, wall_budget_ms: wall } = task.limits;
   if (completed && (rep.cpu_ms > cpu || rep.wall_ms > wall)) {
     refuse(

@@ -1,13 +1,13 @@
 import type { AgentPackage } from '../agent/types.ts';
 import type { TaskCache } from '../tasks/types.ts';
-import type { VerifiedTask } from '../tracks/terminal-bench/verify.ts';
+import type { TrackTask } from '../tracks/track.ts';
 import type { Capacity } from '../trial/capacity.ts';
 import type { TrialAgent, TrialContext } from '../trial/session.ts';
 import type { PinnedMechanism } from '../wire/mechanism.ts';
 import type { EvalPlan } from '../wire/plan.ts';
 
 /** A task that preflight has made ready, with the agent as it enters that task's containers. */
-export interface OrderedTask extends VerifiedTask {
+export interface OrderedTask extends TrackTask {
   agent: TrialAgent;
 }
 

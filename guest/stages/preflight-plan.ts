@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { verifyPlanAgainstMechanism } from '../consensus/plan-mechanism.ts';
+import { trackKind } from '../consensus/track-kind.ts';
 import { EvaluatorError } from '../errors.ts';
 import { openCache } from '../tasks/cache.ts';
 import type { TaskCache } from '../tasks/types.ts';
@@ -25,9 +26,7 @@ export function readPlan({ config, inputs, nowMs }: Host): EvalPlan {
 
 /** What only a desk may do, and what this image does not offer yet. @throws usage, track_unknown, network_unsupported. */
 export function verifyOffered(plan: EvalPlan, config: GuestConfig): void {
-  if (plan.track !== 'terminal-bench') {
-    throw new EvaluatorError('track_unknown', `plan: track "${plan.track}" is not run by this image`);
-  }
+  trackKind(plan.track);
   if (plan.tasks.some((task) => task.network === 'inference')) {
     throw new EvaluatorError('network_unsupported', 'plan: network "inference" is not offered by this image');
   }

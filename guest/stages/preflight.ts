@@ -5,7 +5,7 @@ import { freeDiskBytes } from '../engine/disk.ts';
 import type { EngineInfo } from '../engine/port.ts';
 import { EvaluatorError } from '../errors.ts';
 import type { TaskCache } from '../tasks/types.ts';
-import { diskNeed, repNeed } from '../tracks/terminal-bench/run-task.ts';
+import { diskNeed, repNeed } from '../tracks/reps.ts';
 import { Capacity } from '../trial/capacity.ts';
 import type { TrialContext, Upload } from '../trial/session.ts';
 import { sweepOrphans } from '../trial/sweep.ts';
@@ -85,6 +85,7 @@ async function orderedTasks(
       return {
         trial: toTrialTask(cached, planned, rules, image),
         evidence: cached.evidence,
+        audited: () => cache.audited(planned.task_id),
         tests: () => cache.tests(planned.task_id),
         disclosure: plan.ranked ? 'codes_only' : 'full',
         agent: {

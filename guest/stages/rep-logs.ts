@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Captured } from '../engine/port.ts';
 import { EvaluatorError } from '../errors.ts';
-import type { FinishedRep } from '../tracks/terminal-bench/run-task.ts';
+import type { FinishedRep } from '../tracks/track.ts';
 
 function shown({ head, tail, totalBytes }: Captured): Buffer {
   const kept = head.length + tail.length;

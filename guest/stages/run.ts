@@ -1,11 +1,12 @@
-import { EvaluatorError } from '../errors.ts';
-import { type FinishedRep, runTask, type TerminalBenchRun } from '../tracks/terminal-bench/run-task.ts';
+import type { FinishedRep, TrackRun } from '../tracks/track.ts';
 import { endSession } from '../trial/sweep.ts';
+import { decodeF64be } from '../wire/f64.ts';
 import type { RepRecord } from '../wire/score-record.ts';
 import type { Host } from './config.ts';
-import type { JournalEvent } from './journal.ts';
+import type { JournalEvent, RepFigures } from './journal.ts';
 import type { UnlockedOrder } from './order.ts';
 import { writeRepLogs } from './rep-logs.ts';
+import { runTaskOf } from './tracks.ts';
 
 /** The reps of every task, in the plan's order, and what the journal may say of them once it may. */
 export interface RunOutcome {
@@ -14,14 +15,20 @@ export interface RunOutcome {
   heldBack: readonly JournalEvent[];
 }
 
-function repEvent({ taskId, record, first, reward, verifierMs }: FinishedRep): JournalEvent {
+/** A rep's value as people read it: the key says of which track it is. */
+function shownValue({ value }: RepRecord): RepFigures {
+  if (value === null || 'reward_f64be' in value) return { reward: value && decodeF64be(value.reward_f64be) };
+  return 'verdict' in value ? value : { score: decodeF64be(value.score_f64be) };
+}
+
+function repEvent({ taskId, record, first, verifierMs }: FinishedRep): JournalEvent {
   return {
     event: 'rep',
     task_id: taskId,
     rep: record.rep,
     outcome: record.outcome,
     failure: record.failure,
-    reward,
+    ...shownValue(record),
     wall_ms: record.wall_ms,
     cpu_ms: record.cpu_ms,
     memory_peak_bytes: record.memory_peak_bytes,
@@ -38,16 +45,16 @@ function repEvent({ taskId, record, first, reward, verifierMs }: FinishedRep): J
  */
 export async function run(order: UnlockedOrder, host: Host): Promise<RunOutcome> {
   const { plan, context, capacity } = order;
-  if (plan.policy === null)
-    throw new EvaluatorError('plan_inconsistent', 'plan: terminal-bench needs a policy');
+  const runTask = runTaskOf(plan.track);
   const heldBack: JournalEvent[] = [];
   const stop = new AbortController();
   const signal = AbortSignal.any([host.signal, stop.signal]);
   // Nothing of this run will be signed: agents and tests that still run are ended now.
   signal.addEventListener('abort', () => void endSession(host.engine, host.session).catch(() => 0));
-  const shared: TerminalBenchRun = {
+  const shared: TrackRun = {
     context: { ...context, signal },
     capacity,
+    track: plan.track,
     policy: plan.policy,
     r: plan.r,
     runStartMs: context.clock.monotonicMs(),

@@ -10,12 +10,14 @@ import { parseTaskToml } from './task-toml.ts';
 import type { CachedTask, TaskCache, TaskFile } from './types.ts';
 
 const TOOLCHAIN = 'toolchain.tar';
+const TESTS = 'tests/';
+/** What an agent is to audit, in a task's public half. */
+export const AUDITED_FOLDER = 'environment/artifact/';
 
 interface CheckedTask {
   task: CachedTask;
   entry: ManifestTask;
-  files: readonly FileDigest[];
-  tests: readonly (FoundFile & FileDigest)[];
+  files: readonly (FoundFile & FileDigest)[];
 }
 
 async function readManifest(directory: string): Promise<Manifest> {
@@ -103,7 +105,7 @@ async function checkTask(directory: string, entry: ManifestTask): Promise<Checke
   const found = await listFolder(folder, `task ${name}`, () => true);
   const files: (FoundFile & FileDigest)[] = [];
   for (const file of found) {
-    const allowed = isPublicFile(file.path) || (entry.sealed === null && file.path.startsWith('tests/'));
+    const allowed = isPublicFile(file.path) || (entry.sealed === null && file.path.startsWith(TESTS));
     if (!allowed)
       throw new EvaluatorError('cache_file_extra', `task ${name}: ${file.path} has no place in a baked task`);
     files.push({ ...file, sha256: await hashFile(folder, file.path) });
@@ -128,14 +130,16 @@ async function checkTask(directory: string, entry: ManifestTask): Promise<Checke
       verifierMode: entry.verifier,
       artifactPaths: entry.artifact_paths,
     },
-    tests: files.filter((file) => file.path.startsWith('tests/')),
   };
 }
 
-/** Reads tests/ once more: what was checked at the start may have changed since. */
-async function readTests(folder: string, name: string, tests: CheckedTask['tests']): Promise<TaskFile[]> {
+/** Reads what lies below `prefix` once more: what was checked at the start may have changed since. */
+async function readBelow(directory: string, checked: CheckedTask, prefix: string): Promise<TaskFile[]> {
+  const name = checked.entry.task_id;
+  const folder = join(directory, name);
   const files: TaskFile[] = [];
-  for (const { path, executable, sha256 } of tests) {
+  for (const { path, executable, sha256 } of checked.files) {
+    if (!path.startsWith(prefix)) continue;
     let bytes: Buffer;
     try {
       bytes = await readRegularFile(folder, path);
@@ -185,14 +189,15 @@ export async function openCache(directory: string): Promise<TaskCache> {
     taskIds: [...checked.keys()],
     task: (taskId) => lookUp(taskId).task,
     async tests(taskId) {
-      const { tests } = lookUp(taskId);
+      const found = lookUp(taskId);
       if (manifest.cache_id !== null)
         throw new EvaluatorError(
           'cache_sealed',
           `task ${taskId}: its tests are sealed; this needs the task's key`,
         );
-      return readTests(join(directory, taskId), taskId, tests);
+      return readBelow(directory, found, TESTS);
     },
+    audited: (taskId) => readBelow(directory, lookUp(taskId), AUDITED_FOLDER),
     async unseal(taskId, key) {
       const { entry, files } = lookUp(taskId);
       return unsealTests({ directory, cacheId: manifest.cache_id, entry, publicFiles: files }, key);

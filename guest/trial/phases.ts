@@ -8,6 +8,7 @@ export type PhaseName =
   | 'agent'
   | 'kill'
   | 'size'
+  | 'collect'
   | 'verify'
   | 'tests'
   | 'remove';

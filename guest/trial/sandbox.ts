@@ -72,9 +72,9 @@ export function firstLifeTar(task: TrialTask, agent: TrialAgent): Buffer {
     { path: './', directory: true },
     ...[...parents].sort().map((path): TarEntry => ({ path, directory: true })),
     { path: 'task/instruction.md', bytes: task.instruction, mode: 0o644 },
-    ...files.map(
-      ({ path, bytes, executable }): TarEntry => ({ path, bytes, mode: executable ? 0o755 : 0o644 }),
-    ),
+    ...files
+      .filter(({ path }) => !path.endsWith('/'))
+      .map(({ path, bytes, executable }): TarEntry => ({ path, bytes, mode: executable ? 0o755 : 0o644 })),
   ]);
 }
 

@@ -1,0 +1,78 @@
+import type { Need } from '../trial/capacity.ts';
+import { type FirstLife, type RepJudgement, repRecord } from '../trial/first-life.ts';
+import type { RepRecord } from '../wire/score-record.ts';
+import type { FinishedRep, TrackRun, TrackTask } from './track.ts';
+
+type Sized = Pick<TrackTask, 'trial'>;
+
+const ORDERS_PER_TASK = 256;
+/** Whatever ends a task's waiting reps comes before what starts new ones. */
+const FIRST_LIVES = 128;
+
+/** The most that one rep of this task ever holds; for refusing at preflight what can never fit. */
+export function repNeed({ trial }: Sized): Need {
+  const { nano_cpus, memory_bytes } = trial.limits;
+  return { cpus: nano_cpus / 1e9, memoryBytes: memory_bytes, diskBytes: 0, slots: 1 };
+}
+
+/**
+ * What the whole task keeps until its last rep is judged: the disk of all its containers; of verifier mode
+ * `artifact`, of one more, into which artifacts are carried.
+ */
+export function diskNeed({ trial }: Sized, r: number): Need {
+  const containers = trial.verifier.mode === 'artifact' ? r + 1 : r;
+  return { cpus: 0, memoryBytes: 0, diskBytes: trial.limits.storage_bytes * containers, slots: 0 };
+}
+
+/** Where a task's parts stand among those that wait for capacity. */
+export function ordersOf(index: number): {
+  task: number;
+  life: (rep: number) => number;
+  end: (rep: number) => number;
+} {
+  const base = index * ORDERS_PER_TASK;
+  return { task: base, life: (rep) => base + FIRST_LIVES + rep, end: (rep) => base + rep };
+}
+
+/** Runs `body` when what it needs is free, and holds that until it ends. @throws the run's fault instead. */
+export async function withCapacity<T>(
+  run: TrackRun,
+  need: Need,
+  order: number,
+  body: () => Promise<T>,
+): Promise<T> {
+  const release = await run.capacity.acquire(need, order);
+  try {
+    run.context.signal.throwIfAborted();
+    return await body();
+  } finally {
+    release();
+  }
+}
+
+/** Waits for all of them whatever happens: nothing of a task goes on behind its back. */
+export async function together<T>(run: TrackRun, parts: readonly Promise<T>[]): Promise<T[]> {
+  for (const part of parts) part.catch(run.onFault);
+  await Promise.allSettled(parts);
+  return Promise.all(parts);
+}
+
+/** Rep numbers 0 to r - 1. */
+export const repsOf = ({ r }: TrackRun): number[] => Array.from({ length: r }, (_, rep) => rep);
+
+/** Removes a rep's container and tells of the rep. */
+export async function finishRep(
+  run: TrackRun,
+  task: Sized,
+  first: FirstLife,
+  judgement: RepJudgement,
+  verified: Pick<FinishedRep, 'verifierMs' | 'testOutput'> = { verifierMs: 0, testOutput: null },
+): Promise<RepRecord> {
+  // A late remove is left to the sweep and changes no outcome (spec/02).
+  await first.phases.time('remove', () =>
+    run.context.engine.remove(first.sandbox.containerId).catch(() => undefined),
+  );
+  const record = repRecord(first, task.trial, judgement);
+  await run.onRep({ taskId: task.trial.taskId, record, first, ...verified });
+  return record;
+}
