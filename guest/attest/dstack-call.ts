@@ -1,6 +1,11 @@
-import { EvaluatorError, isEvaluatorError } from '../errors.ts';
+import { request } from 'node:http';
+import { EvaluatorError } from '../errors.ts';
+import { parseForeignJson } from '../wire/foreign-json.ts';
 
 const MAX_ERROR_TEXT = 200;
+/** A quote of 64 KiB in hex, an event log and a chain of certificates fit several times. */
+const MAX_REPLY_BYTES = 8 * 1024 * 1024;
+const MAX_REPLY_DEPTH = 16;
 
 /** Text of the guest agent for a message of ours: printable ASCII, capped. */
 export function quoteAgentText(text: unknown): string {
@@ -8,65 +13,80 @@ export function quoteAgentText(text: unknown): string {
   return JSON.stringify(printable.slice(0, MAX_ERROR_TEXT));
 }
 
-/** The SDK reports everything as a plain Error; only a system error carries a string code. */
-function toGuestAgentError(method: string, cause: unknown): EvaluatorError {
-  if (isEvaluatorError(cause)) return cause;
-  const error = cause instanceof Error ? cause : new Error(String(cause));
-  const { message } = error;
-  if ('code' in error && typeof error.code === 'string') {
-    return new EvaluatorError('guest_agent_unreachable', `guest agent, ${method}: ${error.code}`, { cause });
-  }
-  if (message === 'request timed out' || message === 'request aborted') {
-    return new EvaluatorError('guest_agent_timeout', `guest agent, ${method}: ${message}`, { cause });
-  }
-  if (message === 'failed to parse response') {
-    return new EvaluatorError('guest_agent_malformed', `guest agent, ${method}: the reply is not JSON`, {
-      cause,
-    });
-  }
-  // Info's reply had no tcb_info, which the SDK parses unseen: an error reply, its text lost.
-  if (error instanceof SyntaxError && message.startsWith('"undefined"')) {
-    return new EvaluatorError('guest_agent_error', `guest agent, ${method}: an error reply`, { cause });
-  }
-  // A member that the SDK takes for granted was absent or of another type.
-  if (error instanceof TypeError || error instanceof SyntaxError) {
-    return new EvaluatorError('guest_agent_malformed', `guest agent, ${method}: the reply lacks members`, {
-      cause,
-    });
-  }
-  return new EvaluatorError('guest_agent_error', `guest agent, ${method}: ${quoteAgentText(message)}`, {
-    cause,
+interface RawReply {
+  status: number;
+  body: Buffer;
+}
+
+/** One POST over a Unix socket. @throws guest_agent_timeout, guest_agent_unreachable, guest_agent_malformed. */
+function post(call: AgentCall, payload: Buffer): Promise<RawReply> {
+  const { socketPath, method, deadlineMs } = call;
+  // Unlike a socket's idle time, this also ends an agent that sends a byte now and then.
+  const signal = AbortSignal.timeout(deadlineMs);
+  return new Promise((resolve, reject) => {
+    const fail = (cause: NodeJS.ErrnoException) => {
+      const late = signal.aborted;
+      const problem = late ? `no reply within ${deadlineMs} ms` : (cause.code ?? 'the connection broke');
+      const code = late ? 'guest_agent_timeout' : 'guest_agent_unreachable';
+      reject(new EvaluatorError(code, `guest agent, ${method}: ${problem}`, { cause }));
+    };
+    const headers = { 'content-type': 'application/json', 'content-length': payload.length };
+    const outgoing = request(
+      { socketPath, path: `/${method}`, method: 'POST', headers, agent: false, signal },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        let size = 0;
+        incoming.on('data', (chunk: Buffer) => {
+          size += chunk.length;
+          chunks.push(chunk);
+          if (size <= MAX_REPLY_BYTES) return;
+          reject(
+            new EvaluatorError('guest_agent_malformed', `guest agent, ${method}: the reply is too large`),
+          );
+          outgoing.destroy();
+        });
+        incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(chunks) }));
+        incoming.on('error', fail);
+      },
+    );
+    outgoing.on('error', fail);
+    outgoing.end(payload);
   });
 }
 
-/** The SDK ignores the HTTP status, so an error reply can come back as if it were an answer. */
-function refuseErrorReply(method: string, reply: unknown): void {
-  if (typeof reply !== 'object' || reply === null || !('error' in reply)) return;
-  throw new EvaluatorError('guest_agent_error', `guest agent, ${method}: ${quoteAgentText(reply.error)}`);
+/** The JSON of a reply; null when it is none. The reason is dropped: a reply may hold a private key. */
+function jsonOf(body: Buffer): unknown {
+  try {
+    return parseForeignJson(body, { maxBytes: MAX_REPLY_BYTES, maxDepth: MAX_REPLY_DEPTH });
+  } catch {
+    return null;
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** One call of dstack's guest agent: its method, its arguments, and how long it may take by wall clock. */
+export interface AgentCall {
+  socketPath: string;
+  method: 'Info' | 'Version' | 'GetQuote' | 'GetTlsKey';
+  body: object;
+  deadlineMs: number;
 }
 
 /**
- * One call of the SDK, with a wall-clock limit of our own: a hung agent would otherwise be a silent, billed VM.
+ * Calls the guest agent once: a hung one would otherwise be a silent, billed VM (spec/04).
+ * @returns the reply's JSON object, not yet validated.
  * @throws guest_agent_timeout, guest_agent_unreachable, guest_agent_error, guest_agent_malformed.
  */
-export async function callWithin(
-  method: string,
-  deadlineMs: number,
-  send: () => Promise<unknown>,
-): Promise<unknown> {
-  const deadline = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    deadline.reject(
-      new EvaluatorError('guest_agent_timeout', `guest agent, ${method}: no reply within ${deadlineMs} ms`),
-    );
-  }, deadlineMs);
-  try {
-    const reply = await Promise.race([send(), deadline.promise]);
-    refuseErrorReply(method, reply);
-    return reply;
-  } catch (cause) {
-    throw toGuestAgentError(method, cause);
-  } finally {
-    clearTimeout(timer);
-  }
+export async function callAgent(call: AgentCall): Promise<object> {
+  const { status, body } = await post(call, Buffer.from(JSON.stringify(call.body)));
+  const reply = jsonOf(body);
+  const at = `guest agent, ${call.method}`;
+  if (isObject(reply) && 'error' in reply)
+    throw new EvaluatorError('guest_agent_error', `${at}: ${quoteAgentText(reply.error)}`);
+  if (status !== 200) throw new EvaluatorError('guest_agent_error', `${at}: status ${status}`);
+  if (!isObject(reply))
+    throw new EvaluatorError('guest_agent_malformed', `${at}: the reply is no JSON object`);
+  return reply;
 }

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { EvaluatorError } from '../errors.ts';
+import { parseForeignJson } from '../wire/foreign-json.ts';
 import { MAX_EVENT_LOG_BYTES } from './event-log.ts';
 import { decodeHex } from './hex.ts';
 import { MAX_QUOTE_BYTES } from './quote.ts';
@@ -34,6 +35,8 @@ export interface TlsKey {
 }
 
 const MAX_TEXT = 64 * 1024;
+/** The compose and the event log are part of it. */
+const MAX_INFO_TEXT = 4 * 1024 * 1024;
 const MAX_CERTIFICATE = 256 * 1024;
 
 const hexText = (bytes: number) =>
@@ -44,19 +47,34 @@ const hexText = (bytes: number) =>
     .refine((text) => text.length <= 2 * bytes);
 const exactHex = (bytes: number) => hexText(bytes).refine((text) => text.length === 2 * bytes);
 
+/** JSON inside of JSON: what the agent measured is a text. */
+const jsonText = z
+  .string()
+  .max(MAX_INFO_TEXT)
+  .transform((text, context) => {
+    try {
+      return parseForeignJson(Buffer.from(text), { maxBytes: MAX_INFO_TEXT, maxDepth: 16 });
+    } catch {
+      context.addIssue('is not JSON');
+      return z.NEVER;
+    }
+  });
+
 // Open objects: releases add members, and what is not read cannot mislead.
 const infoReply = z.object({
   app_id: hexText(64),
   instance_id: hexText(64),
   compose_hash: exactHex(32),
   vm_config: z.string().max(MAX_TEXT).nullish(),
-  tcb_info: z.object({
-    mrtd: exactHex(48),
-    rtmr0: exactHex(48),
-    rtmr1: exactHex(48),
-    rtmr2: exactHex(48),
-    rtmr3: exactHex(48),
-  }),
+  tcb_info: jsonText.pipe(
+    z.object({
+      mrtd: exactHex(48),
+      rtmr0: exactHex(48),
+      rtmr1: exactHex(48),
+      rtmr2: exactHex(48),
+      rtmr3: exactHex(48),
+    }),
+  ),
 });
 const quoteReply = z.object({
   quote: z

@@ -1,8 +1,7 @@
 import { statSync } from 'node:fs';
-import { DstackClient } from '@phala/dstack-sdk';
 import pLimit from 'p-limit';
 import { EvaluatorError } from '../errors.ts';
-import { callWithin } from './dstack-call.ts';
+import { type AgentCall, callAgent } from './dstack-call.ts';
 import {
   type AgentInfo,
   type RawQuote,
@@ -23,10 +22,10 @@ export const GUEST_AGENT_SOCKETS: readonly string[] = [
   '/run/dstack/dstack.sock',
 ];
 
-/** The SDK takes its endpoint from these; a simulator there would answer for the VM. */
+/** dstack's clients take their endpoint from these: whoever sets one means a simulator to answer for the VM. */
 const SIMULATOR_VARIABLES = ['DSTACK_SIMULATOR_ENDPOINT', 'TAPPD_SIMULATOR_ENDPOINT'] as const;
 const REPORT_DATA_BYTES = 64;
-// The SDK counts characters where the length header wants bytes, so anything else arrives cut off.
+// What a certificate's names are made of; nothing here needs more.
 const ASCII = /^[\x20-\x7e]{0,253}$/;
 const MAX_ALT_NAMES = 16;
 
@@ -90,54 +89,54 @@ function checkTlsKeyRequest(request: TlsKeyRequest): void {
   }
 }
 
-function tlsKeyOptions(request: TlsKeyRequest) {
+function tlsKeyBody({ subject, altNames, usages, validity }: TlsKeyRequest) {
   return {
-    subject: request.subject,
-    altNames: [...request.altNames],
-    usageRaTls: true,
-    usageServerAuth: request.usages.includes('server'),
-    usageClientAuth: request.usages.includes('client'),
-    ...request.validity,
+    subject,
+    usage_ra_tls: true,
+    usage_server_auth: usages.includes('server'),
+    usage_client_auth: usages.includes('client'),
+    ...(altNames.length > 0 ? { alt_names: altNames } : {}),
+    ...(validity === null ? {} : { not_before: validity.notBefore, not_after: validity.notAfter }),
   };
 }
 
 /**
  * A client of the guest agent behind a Unix socket.
- * @param options socketPath is absolute, without a scheme; deadlineMs limits each call by wall clock. The SDK
- * itself gives up after 30 s, so a longer deadline has no effect.
+ * @param options socketPath is absolute, without a scheme; deadlineMs limits each call by wall clock.
  * @throws guest_agent_unreachable when there is no socket.
  */
 export function connectGuestAgent(options: { socketPath: string; deadlineMs: number }): GuestAgent {
   const { socketPath, deadlineMs } = options;
-  // Given a URL the SDK would open TCP, and given nothing it would follow the simulator's variable.
+  // A URL would mean TCP, where anybody may answer.
   if (!socketPath.startsWith('/')) {
     throw new EvaluatorError(
       'guest_agent_unreachable',
       `guest agent: ${JSON.stringify(socketPath)} is not an absolute path; give it without a scheme`,
     );
   }
-  const client = new DstackClient(findGuestAgentSocket([socketPath]));
+  findGuestAgentSocket([socketPath]);
   const oneAtATime = pLimit(1);
-  const call = (method: string, send: () => Promise<unknown>) => callWithin(method, deadlineMs, send);
+  const call = (method: AgentCall['method'], body: object) =>
+    callAgent({ socketPath, method, body, deadlineMs });
 
   return {
-    info: () => oneAtATime(async () => readInfo(await call('Info', () => client.info()))),
+    info: () => oneAtATime(async () => readInfo(await call('Info', {}))),
 
     getQuote: (reportData) =>
       oneAtATime(async () => {
-        // A string would be sent as UTF-8 text, and shorter data would be padded by the agent.
+        // Shorter data would be padded by the agent.
         if (!Buffer.isBuffer(reportData) || reportData.length !== REPORT_DATA_BYTES) {
           refuseRequest(`report data is not a Buffer of ${REPORT_DATA_BYTES} bytes`);
         }
-        return readQuoteReply(await call('GetQuote', () => client.getQuote(reportData)));
+        return readQuoteReply(await call('GetQuote', { report_data: reportData.toString('hex') }));
       }),
 
     getTlsKey: (request) =>
       oneAtATime(async () => {
         checkTlsKeyRequest(request);
-        // The SDK takes an error reply for a version, and an agent without one ignores the dates.
-        if (request.validity !== null) readVersion(await call('Version', () => client.version()));
-        return readTlsKey(await call('GetTlsKey', () => client.getTlsKey(tlsKeyOptions(request))));
+        // An agent without a version ignores the dates.
+        if (request.validity !== null) readVersion(await call('Version', {}));
+        return readTlsKey(await call('GetTlsKey', tlsKeyBody(request)));
       }),
   };
 }
