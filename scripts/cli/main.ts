@@ -41,6 +41,10 @@ const VERBS: Readonly<Record<string, { summary: string; load: () => Promise<Verb
     summary: 'build a measured image of the checked-out commit, reproducibly',
     load: async () => (await import('./build.ts')).build,
   },
+  deploy: {
+    summary: 'deploy a guest image to Phala Cloud, wait for its judgement, delete the VM',
+    load: async () => (await import('./deploy.ts')).deploy,
+  },
   simulate: {
     summary: 'serve a simulated TDX machine on a socket',
     load: async () => (await import('./simulate.ts')).simulate,
