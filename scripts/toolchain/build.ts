@@ -1,51 +1,87 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packTar } from '../../guest/engine/tar.ts';
-import { staticBusybox } from './busybox.ts';
+import { EvaluatorError } from '../../guest/errors.ts';
+import { bytecodeOf } from './bytecode.ts';
 import { readVerified, sha256Hex, toolchainCache, writeAtomic } from './cache.ts';
-import { packageKey, parseRequirements } from './requirements.ts';
-import { unzip } from './unzip.ts';
-import { fetchWheels } from './wheels.ts';
-
-/** A file of the volume; its folders follow from the path. */
-type ToolFile = { path: string; mode: 0o644 | 0o755; bytes: Uint8Array };
+import { readDeb, readFrom } from './deb.ts';
+import { isStaticElf } from './elf.ts';
+import type { DebianPackage } from './lock.ts';
+import { debFiles, type LockPolicy, resolvePackages } from './packages.ts';
+import { packageKey, parseRequirements, type Requirement } from './requirements.ts';
+import { runtimeFiles } from './runtime.ts';
+import { BASE_SELECTION, frontTables, type Selection } from './select.ts';
+import type { ToolFile } from './tool-file.ts';
+import { wheelFiles } from './wheel-files.ts';
 
 const TOOLS = join(import.meta.dirname, '../../guest/tools');
 
+/** What was built: the tar's SHA-256 and size, and what is in it. */
+export type Toolchain = {
+  /** Lower-case hex. */
+  digest: string;
+  sizeBytes: number;
+  /** `served`: other versions than debian.lock names, because the archive has moved on. */
+  source: LockPolicy;
+  debian: readonly DebianPackage[];
+  python: readonly string[];
+};
+
+export type ToolchainOptions = { outFile: string; selection: Selection; policy: LockPolicy };
+
 /**
- * Builds the tools volume (spec/03): an uncompressed tar of `busybox`, `entry.sh`, `front/` and `python/`, to be
- * unpacked at /opt/evaluator. The same sources and the same busybox give the same bytes.
- * @returns the SHA-256 of the tar's bytes, lower-case hex.
- * @throws toolchain_unavailable, toolchain_invalid
+ * Builds the tools volume (spec/03), an uncompressed tar to be unpacked at /opt/evaluator: the static shell, the
+ * entry script, the front, and the programs and packages that are selected. The same sources give the same bytes.
+ * @throws toolchain_unavailable, toolchain_invalid, toolchain_version_gone
  */
-export async function buildToolchain(options: { outFile: string }): Promise<{ digest: string }> {
+export async function buildToolchain(options: ToolchainOptions): Promise<Toolchain> {
   const cache = toolchainCache();
-  const busybox = staticBusybox(cache);
-  const own = ownFiles();
-  const requirements = readFileSync(join(TOOLS, 'requirements.txt'));
+  const { selection, policy } = options;
+  const lock = readFileSync(join(TOOLS, 'debian.lock'), 'utf8');
+  const { packages, source } = resolvePackages(lock, new Set(['base', ...selection.groups]), policy, cache);
+  const wheels = pinnedWheels(selection);
+  const own = ownFiles(selection);
   const inputs = sha256Hex(
-    [builderDigest(), sha256Hex(busybox), sha256Hex(requirements), ...own.map(fileLine)].join('\n'),
+    [
+      builderDigest(),
+      ...packages.map(({ name, sha256 }) => `${name} ${sha256}`),
+      ...wheels.map((one) => `${packageKey(one)} ${one.sha256}`),
+      ...own.map(fileLine),
+    ].join('\n'),
   );
-  const built = readBuilt(cache, inputs) ?? (await build(busybox, own, requirements.toString(), cache));
-  const digest = sha256Hex(built);
-  writeAtomic(options.outFile, built);
-  rememberBuilt(cache, inputs, built, digest);
-  return { digest };
+  const tar = readBuilt(cache, inputs) ?? (await build(packages, wheels, own, selection, cache));
+  const digest = sha256Hex(tar);
+  writeAtomic(options.outFile, tar);
+  rememberBuilt(cache, inputs, tar, digest);
+  return { digest, sizeBytes: tar.length, source, debian: packages, python: wheels.map(packageKey) };
 }
 
-async function build(busybox: Buffer, own: ToolFile[], requirements: string, cache: string): Promise<Buffer> {
-  const files: ToolFile[] = [{ path: 'busybox', mode: 0o755, bytes: busybox }, ...own];
-  const pinned = parseRequirements(requirements);
-  const wheels = fetchWheels(pinned, cache);
-  for (const one of pinned) {
-    const wheel = wheels.get(packageKey(one));
-    if (!wheel) continue;
-    for (const file of await unzip(wheel, packageKey(one))) {
-      // One folder a package, not one site-packages: a task gets the versions it asked for and no others.
-      files.push({ path: `python/${one.name}-${one.version}/${file.path}`, mode: 0o644, bytes: file.bytes });
-    }
-  }
-  return packTar([...foldersOf(files), ...files].sort((a, b) => (a.path < b.path ? -1 : 1)));
+/** The smallest volume: what nearly every test script asks for. */
+export function buildBaseToolchain(options: { outFile: string }): Promise<Toolchain> {
+  return buildToolchain({ ...options, selection: BASE_SELECTION, policy: 'served' });
+}
+
+async function build(
+  packages: readonly DebianPackage[],
+  wheels: readonly Requirement[],
+  own: readonly ToolFile[],
+  selection: Selection,
+  cache: string,
+): Promise<Buffer> {
+  const debs = await Promise.all(debFiles(packages, cache).map(readDeb));
+  const busybox = readFrom(debs, 'usr/bin/busybox')?.bytes;
+  if (busybox === undefined || !isStaticElf(busybox))
+    throw new EvaluatorError('toolchain_invalid', 'busybox-static holds no static amd64 executable');
+  const python = await wheelFiles(wheels, cache);
+  const runtime = runtimeFiles(debs, new Set(['base', ...selection.groups]), python);
+  const files: ToolFile[] = [{ path: 'busybox', mode: 0o755, bytes: busybox }, ...own, ...runtime, ...python];
+  const all = [...files, ...bytecodeOf([...runtime, ...python])];
+  return packTar([...foldersOf(all), ...all].sort((a, b) => (a.path < b.path ? -1 : 1)));
+}
+
+function pinnedWheels(selection: Selection): Requirement[] {
+  const text = readFileSync(join(TOOLS, 'requirements.txt'), 'utf8');
+  return parseRequirements(text).filter((one) => selection.wheels.has(packageKey(one)));
 }
 
 function foldersOf(files: readonly ToolFile[]): { path: string; directory: true }[] {
@@ -56,18 +92,23 @@ function foldersOf(files: readonly ToolFile[]): { path: string; directory: true 
   return [...folders].map((path) => ({ path, directory: true }));
 }
 
-/** entry.sh and front/: what is started is executable, what is read (front/lib) is not. */
-function ownFiles(): ToolFile[] {
-  const front = readdirSync(join(TOOLS, 'front'), { recursive: true, withFileTypes: true })
+/** entry.sh, front/ and ours of the runtime: what is started is executable, what is read is not. */
+function ownFiles(selection: Selection): ToolFile[] {
+  const paths = ['entry.sh', ...filesBelow('front'), ...filesBelow('runtime')];
+  const files = paths.map((path): ToolFile => {
+    const isStarted = path === 'entry.sh' || /^(front|front\/shell|runtime\/bin)\/[^/]+$/.test(path);
+    return { path, mode: isStarted ? 0o755 : 0o644, bytes: readFileSync(join(TOOLS, path)) };
+  });
+  const tables = frontTables(selection);
+  return [...files.filter(({ path }) => tables.every((table) => table.path !== path)), ...tables];
+}
+
+function filesBelow(folder: string): string[] {
+  if (!existsSync(join(TOOLS, folder))) return [];
+  return readdirSync(join(TOOLS, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(TOOLS.length + 1));
-  return ['entry.sh', ...front.sort()]
-    .filter((path) => existsSync(join(TOOLS, path)))
-    .map((path) => ({
-      path,
-      mode: path.startsWith('front/lib/') ? 0o644 : 0o755,
-      bytes: readFileSync(join(TOOLS, path)),
-    }));
+    .map((entry) => join(entry.parentPath, entry.name).slice(TOOLS.length + 1))
+    .sort();
 }
 
 /** The builder is an input too: a tar that an older one built is not taken from the cache. */

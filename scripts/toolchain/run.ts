@@ -5,11 +5,13 @@ import { EvaluatorError } from '../../guest/errors.ts';
 export function runTool(
   command: string,
   args: readonly string[],
-  options: { cwd: string; remedy: string; timeoutMs: number },
+  options: { cwd: string; remedy: string; timeoutMs: number; env?: NodeJS.ProcessEnv },
 ): string {
   const done = spawnSync(command, args, {
     cwd: options.cwd,
     encoding: 'utf8',
+    env: options.env ?? process.env,
+    maxBuffer: 64 * 1024 * 1024,
     timeout: options.timeoutMs,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -10,6 +10,7 @@ import { readTar } from '../../guest/engine/tar-read.ts';
 import { BASE_CAPABILITIES } from '../../guest/trial/capabilities.ts';
 import { makeBases } from '../../scripts/tasks/base.ts';
 import { buildToolchain } from '../../scripts/toolchain/build.ts';
+import { selectFor } from '../../scripts/toolchain/select.ts';
 import { ENGINE_SOCKET, ensureTestImage, TEST_LABEL, testName } from './fixtures.ts';
 
 const IMAGE = 'python:3.13-slim-bookworm';
@@ -25,7 +26,8 @@ beforeAll(async () => {
     await makeBases({ engineSocket: ENGINE_SOCKET, onProgress: () => {} });
   }
   const outFile = join(dir, 'tools.tar');
-  await buildToolchain({ outFile });
+  const selection = selectFor({ python: ['requests==2.32.4', 'requests==2.32.5'], apt: [] });
+  await buildToolchain({ outFile, selection, policy: 'served' });
   await engine.createVolume(volume, { [TEST_LABEL]: 'front' });
   const filler = await engine.create(await spec(IMAGE, ['true'], 'rw'));
   await engine.putArchive(filler, TOOLS, createReadStream(outFile));
@@ -173,7 +175,7 @@ python -m ${PYTEST}${REWARD}`;
   });
 
   it('serves uv environments', async () => {
-    const script = `${UV}uv venv -p 3.12 .tb
+    const script = `${UV}uv venv -p 3.13 .tb
 source .tb/bin/activate
 uv pip install pytest==8.4.1 pytest-json-ctrf==0.3.5
 uv run ${PYTEST}${REWARD}`;
@@ -198,9 +200,45 @@ until wget -qO /dev/null http://127.0.0.1:8000/page; do sleep 0.1; done
   });
 });
 
+describe('an image that has nothing of what a test script needs', () => {
+  it("is verified by the volume's own programs: one static busybox, no bash, no Python, no C library", async () => {
+    const test = `${ANSWER_IS_42}
+def test_python():
+    import subprocess, sys
+    assert sys.version_info[:2] == (3, 13)
+    for python in ("python3", "python", sys.executable):
+        subprocess.run([python, "-c", "import pytest, ssl, sqlite3, ctypes, lzma, bz2, zlib, decimal"], check=True)
+`;
+    const seen = await verification({
+      tests: { 'test.sh': uvx(), 'test_outputs.py': test },
+      agent: { '/app/answer': '42' },
+      image: await ensureTestImage(),
+    });
+    expect(seen).toMatchObject({ exitCode: 100, reward: '1\n', notes: '' });
+    expect(seen.ctrf?.results.summary).toMatchObject({ tests: 2, passed: 2 });
+  });
+
+  it('is verified in the same way where Debian has no Python', async () => {
+    const script = uvx().replace('#!/bin/bash', '#!/bin/bash\nrm -rf /usr/bin/python3* /usr/lib/python3*');
+    const seen = await verification({
+      tests: { 'test.sh': script, 'test_outputs.py': ANSWER_IS_42 },
+      agent: { '/app/answer': '42' },
+    });
+    expect(seen).toMatchObject({ exitCode: 100, reward: '1\n', notes: '' });
+  });
+
+  it('has no python3 of its own to install into', async () => {
+    const script = '#!/bin/sh\npip install pytest==8.4.1\necho "ended $?"\n';
+    const seen = await verification({ tests: { 'test.sh': script }, image: await ensureTestImage() });
+    expect(seen.notes).toBe('front_no_python this image has no python3\n');
+    expect(seen.output).toContain('ended 97');
+  });
+});
+
 const UNSERVED = [
   ['uvx -w pytest==8.4.1 -w numpy==2.3.0 pytest', 'front_unserved_package numpy==2.3.0'],
   ['uvx -w pytest==7.0.0 pytest', 'front_unserved_package pytest==7.0.0'],
+  ['uvx -p 3.12 -w pytest==8.4.1 pytest', 'front_unserved_python 3.12'],
   ['uvx ruff check', 'front_unserved_command uvx ruff'],
   ['uvx --unheard-of pytest', 'front_unserved_option uvx --unheard-of'],
   ['pip install psutil==7.0.0', 'front_unserved_package psutil==7.0.0'],
@@ -242,13 +280,6 @@ describe('a request that is not served', () => {
       'import subprocess\n\ndef test_it():\n    assert subprocess.run(["curl", "https://example.com"]).returncode == 97\n';
     const seen = await verification({ tests: { 'test.sh': uvx(), 'test_outputs.py': test } });
     expect(seen).toMatchObject({ reward: '1\n', notes: '' });
-  });
-
-  it('is an image without python3, too', async () => {
-    const script = '#!/bin/sh\nuvx -w pytest==8.4.1 pytest\necho "ended $?"\n';
-    const seen = await verification({ tests: { 'test.sh': script }, image: await ensureTestImage() });
-    expect(seen.notes).toBe('front_no_python this image has no python3\n');
-    expect(seen.output).toContain('ended 97');
   });
 });
 

@@ -4,13 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectDocker } from '../../guest/engine/docker.ts';
 import type { Engine } from '../../guest/engine/port.ts';
+import { runTaskOf } from '../../guest/stages/tracks.ts';
 import type { TaskFile } from '../../guest/tasks/types.ts';
-import {
-  type FinishedRep,
-  runTask,
-  type TerminalBenchRun,
-} from '../../guest/tracks/terminal-bench/run-task.ts';
-import type { VerifiedTask } from '../../guest/tracks/terminal-bench/verify.ts';
+import type { FinishedRep, TrackRun, TrackTask } from '../../guest/tracks/track.ts';
 import { Capacity } from '../../guest/trial/capacity.ts';
 import { systemClock } from '../../guest/trial/clock.ts';
 import { newSession, type Session } from '../../guest/trial/labels.ts';
@@ -18,7 +14,7 @@ import type { TrialContext, TrialTask } from '../../guest/trial/session.ts';
 import { sweepSession } from '../../guest/trial/sweep.ts';
 import { createToolsVolume } from '../../guest/trial/tools-volume.ts';
 import type { RepRecord } from '../../guest/wire/score-record.ts';
-import { buildToolchain } from '../../scripts/toolchain/build.ts';
+import { buildBaseToolchain } from '../../scripts/toolchain/build.ts';
 import { ENGINE_SOCKET } from '../docker/fixtures.ts';
 
 const MIB = 1024 * 1024;
@@ -50,8 +46,14 @@ export interface ScriptOptions {
   script: string;
   test?: string;
   tests?: readonly TaskFile[];
-  evidence?: VerifiedTask['evidence'];
-  mode?: 'restart' | 'live';
+  /** Default: terminal-bench, policy mean. */
+  track?: string;
+  /** Below environment/artifact/. */
+  audited?: readonly TaskFile[];
+  evidence?: TrackTask['evidence'];
+  mode?: TrialTask['verifier']['mode'];
+  /** Of mode `artifact`; default: WORKDIR. */
+  artifactPaths?: readonly string[];
   reps?: number;
   limits?: Partial<TrialTask['limits']>;
   pids?: number;
@@ -72,13 +74,13 @@ export interface TrialHarness {
   session: Session;
   finished: FinishedRep[];
   /** The task that `run` would make of these options. */
-  taskOf(options: ScriptOptions): VerifiedTask;
+  taskOf(options: ScriptOptions): TrackTask;
   /** The reps of a task whose agent is a script. */
   run(options: ScriptOptions): Promise<RepRecord[]>;
   close(): Promise<void>;
 }
 
-function scriptTask(image: TrialTask['image'], options: ScriptOptions): VerifiedTask {
+function scriptTask(image: TrialTask['image'], options: ScriptOptions): TrackTask {
   const test: TaskFile = {
     path: 'tests/test.sh',
     bytes: Buffer.from(options.test ?? ANSWER_TEST),
@@ -102,9 +104,15 @@ function scriptTask(image: TrialTask['image'], options: ScriptOptions): Verified
       network: options.network ?? 'none',
       env: {},
       files: [],
-      verifier: { mode: options.mode ?? 'restart', timeoutMs: options.verifierTimeoutMs ?? 60_000, env: {} },
+      verifier: {
+        mode: options.mode ?? 'restart',
+        artifactPaths: options.artifactPaths ?? (options.mode === 'artifact' ? ['/app'] : []),
+        timeoutMs: options.verifierTimeoutMs ?? 60_000,
+        env: {},
+      },
     },
     evidence: options.evidence ?? { kind: 'none', passed: null },
+    audited: async () => [...(options.audited ?? [])],
     tests: async () => [test, ...(options.tests ?? [])],
     disclosure: 'full',
   };
@@ -121,7 +129,7 @@ export async function startTrial(
   const engine = overrides.engine ?? real;
   const folder = mkdtempSync(join(tmpdir(), 'trial-'));
   const toolchain = join(folder, 'toolchain.tar');
-  await buildToolchain({ outFile: toolchain });
+  await buildBaseToolchain({ outFile: toolchain });
   if (overrides.image === undefined) ensureTrialImage();
   const image = await real.image(overrides.image ?? TRIAL_IMAGE);
   if (!image) throw new Error(`no image ${overrides.image}`);
@@ -144,9 +152,8 @@ export async function startTrial(
     signal: new AbortController().signal,
   };
   const finished: FinishedRep[] = [];
-  const shared: Omit<TerminalBenchRun, 'r' | 'context' | 'onFault'> = {
+  const shared: Omit<TrackRun, 'r' | 'context' | 'onFault' | 'track' | 'policy'> = {
     capacity: new Capacity({ cpus: 64, memoryBytes: 1e12, diskBytes: 1e15, slots: 64 }),
-    policy: 'mean',
     runStartMs: systemClock.monotonicMs(),
     onRep: async (done) => {
       finished.push(done);
@@ -160,9 +167,12 @@ export async function startTrial(
     finished,
     run: (options) => {
       const stop = new AbortController();
-      return runTask(
+      const track = options.track ?? 'terminal-bench';
+      return runTaskOf(track)(
         {
           ...shared,
+          track,
+          policy: track === 'terminal-bench' ? 'mean' : null,
           r: options.reps ?? 1,
           context: {
             ...context,

@@ -1,44 +1,56 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readTar, type TarFile } from '../../../guest/engine/tar-read.ts';
-import { buildToolchain } from '../../../scripts/toolchain/build.ts';
-import { isStaticElf } from '../../../scripts/toolchain/busybox.ts';
+import { buildBaseToolchain, type Toolchain } from '../../../scripts/toolchain/build.ts';
 import { toolchainCache } from '../../../scripts/toolchain/cache.ts';
+import { isStaticElf } from '../../../scripts/toolchain/elf.ts';
 import { packageKey, parseRequirements } from '../../../scripts/toolchain/requirements.ts';
 import { readServed } from '../../../scripts/toolchain/served.ts';
 
 const CAPS = { totalBytes: 1 << 28, entries: 100_000, depth: 32, timeMs: 60_000 };
 const dir = mkdtempSync(join(tmpdir(), 'toolchain-'));
 const outFile = join(dir, 'tools.tar');
-let digest: string;
+let built: Toolchain;
 let files: Map<string, TarFile>;
 
 beforeAll(async () => {
-  ({ digest } = await buildToolchain({ outFile }));
+  built = await buildBaseToolchain({ outFile });
   const read = await readTar(Readable.from([readFileSync(outFile)]), CAPS);
   files = new Map(read.map((file) => [file.path, file]));
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-describe('buildToolchain', () => {
-  it('returns the SHA-256 of the bytes it wrote', () => {
-    expect(digest).toBe(createHash('sha256').update(readFileSync(outFile)).digest('hex'));
+describe('buildBaseToolchain', () => {
+  it('returns the SHA-256 of the bytes it wrote, their number, and what is in them', () => {
+    const bytes = readFileSync(outFile);
+    expect(built.digest).toBe(createHash('sha256').update(bytes).digest('hex'));
+    expect(built.sizeBytes).toBe(bytes.length);
+    expect(built.debian.map(({ name }) => name)).toContain('python3.13-minimal');
+    expect(built.python).toContain('pytest==8.4.1');
   });
 
-  it('builds the same bytes again without its cache of built tars', async () => {
+  it('builds the same bytes again, at another time and in another folder', async () => {
     const again = join(dir, 'again.tar');
+    const temporary = join(dir, 'a folder of another name');
+    mkdirSync(temporary);
     rmSync(join(toolchainCache(), 'built'), { recursive: true, force: true });
-    expect(await buildToolchain({ outFile: again })).toEqual({ digest });
+    vi.stubEnv('TMPDIR', temporary);
+    try {
+      expect(await buildBaseToolchain({ outFile: again })).toEqual(built);
+    } finally {
+      vi.unstubAllEnvs();
+    }
     expect(readFileSync(again).equals(readFileSync(outFile))).toBe(true);
+    expect(readdirSync(temporary)).toEqual([]);
   });
 
-  it('holds the shell, the entry script, the front and the packages, and nothing else', () => {
+  it('holds the shell, the entry script, the front, its own programs and the packages, and nothing else', () => {
     const tops = new Set([...files.keys()].map((path) => path.split('/')[0]));
-    expect([...tops].sort()).toEqual(['busybox', 'entry.sh', 'front', 'python']);
+    expect([...tops].sort()).toEqual(['busybox', 'entry.sh', 'front', 'python', 'runtime']);
     expect(isStaticElf(files.get('busybox')?.bytes ?? Buffer.alloc(0))).toBe(true);
     for (const name of ['apt-get', 'curl', 'uvx', 'uv', 'pip', 'pip3', 'pytest', 'python', 'python3']) {
       expect(files.has(`front/${name}`), name).toBe(true);
@@ -48,7 +60,9 @@ describe('buildToolchain', () => {
 
   it('makes executable what is started and nothing else', () => {
     for (const [path, { mode }] of files) {
-      const isStarted = path === 'busybox' || path === 'entry.sh' || /^front\/[^/]+$/.test(path);
+      const isStarted =
+        ['busybox', 'entry.sh', 'runtime/lib/ld-linux-x86-64.so.2'].includes(path) ||
+        /^(front|front\/shell|runtime\/bin)\/[^/]+$/.test(path);
       expect(mode, path).toBe(isStarted ? 0o755 : 0o644);
     }
   });
@@ -76,18 +90,18 @@ describe('buildToolchain', () => {
 
   it('starts every front command with the static shell', () => {
     for (const [path, { bytes }] of files) {
-      if (!/^front\/[^/]+$/.test(path)) continue;
+      if (!/^(front|front\/shell)\/[^/]+$/.test(path) && path !== 'runtime/bin/python3') continue;
       expect(bytes.toString().split('\n')[0], path).toBe('#!/opt/evaluator/busybox sh');
     }
   });
 
-  it('says what is missing when a cold machine has no python3', async () => {
+  it('says what is missing on a cold machine without apt', async () => {
     vi.stubEnv('XDG_CACHE_HOME', join(dir, 'cold'));
     vi.stubEnv('PATH', dir);
     try {
-      await expect(buildToolchain({ outFile: join(dir, 'cold.tar') })).rejects.toMatchObject({
+      await expect(buildBaseToolchain({ outFile: join(dir, 'cold.tar') })).rejects.toMatchObject({
         code: 'toolchain_unavailable',
-        message: expect.stringContaining('python3 with pip'),
+        message: expect.stringContaining('EVALUATOR_DEBIAN_MIRROR'),
       });
     } finally {
       vi.unstubAllEnvs();

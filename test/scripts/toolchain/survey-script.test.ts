@@ -6,7 +6,7 @@ const SERVED = {
     ['pytest==8.4.1', []],
     ['pytest-json-ctrf==0.3.5', []],
   ]),
-  apt: new Set(['curl']),
+  apt: new Map([['curl', { group: null }]]),
 };
 const USUAL = `#!/bin/bash
 apt-get update

@@ -1,4 +1,5 @@
 # What the front's commands share. Read by each of them; busybox runs its own applets, never what PATH offers.
+. /opt/evaluator/front/lib/runtime.sh
 FRONT=/opt/evaluator/front
 PYTHON_PACKAGES=/opt/evaluator/python
 # The second life begins with an empty /logs/verifier (spec/03), so neither file is the agent's.
@@ -26,7 +27,8 @@ image_command() {
   ifs=$IFS
   IFS=:
   for folder in $PATH; do
-    if [ "$folder" != "$FRONT" ] && [ -f "$folder/$1" ] && [ -x "$folder/$1" ]; then
+    case $folder in "$FRONT" | "$FRONT"/*) continue ;; esac
+    if [ -f "$folder/$1" ] && [ -x "$folder/$1" ]; then
       IFS=$ifs
       printf '%s\n' "$folder/$1"
       return 0
@@ -90,21 +92,46 @@ remember_installed() {
   printf 'verifier front: installed%s\n' "$WANTED"
 }
 
-# run_pytest WHERE ARGUMENTS...: the image's python3 runs the pytest of the tools volume. WHERE: "isolated" sees
-# the wanted packages and the standard library; "image" also what the image's Python has installed.
-run_pytest() {
-  where=$1
-  shift
-  python=$(image_python) || exit 97
+# want_python VERSION: the volume has one Python; every other is refused, and so is a range that it may not be in.
+want_python() {
+  case ${1#python} in
+    3 | 3.13 | 3.13.*) ;;
+    *) refuse front_unserved_python "$1" ;;
+  esac
+}
+
+# wanted_folders: prints where the wanted packages and what they need lie, as a path list.
+wanted_folders() {
   folders=
   for one in $WANTED; do
     for key in $(package_line "${one%%==*}" "${one#*==}"); do
       folders="$folders:$PYTHON_PACKAGES/${key%%==*}-${key#*==}"
     done
   done
+  printf '%s\n' "${folders#:}"
+}
+
+# below_pytest: what is started from here on is the tests' own business, and finds the image's own commands.
+below_pytest() {
   export VERIFIER_FRONT_BELOW_PYTEST=1
-  # -I -S: no PYTHON* variable, no user site, no .pth, no sitecustomize before our own first line.
-  exec "$python" -I -S -B "$FRONT/lib/run_pytest.py" "$where" "${folders#:}" "$@"
+  PATH=$(printf '%s' "$PATH" | sed "s|:$FRONT/shell||")
+}
+
+# run_pytest WHERE ARGUMENTS...: -I -S: no PYTHON* variable, no user site, no .pth, no sitecustomize before our own
+# first line. WHERE: "environment", as uv makes it: the volume's own Python, with the wanted packages and nothing
+# else. "image", "image-module": the image's python3, with what it has installed too.
+run_pytest() {
+  where=$1
+  shift
+  folders=$(wanted_folders)
+  if [ "$where" = environment ]; then
+    below_pytest
+    export VERIFIER_FRONT_PACKAGES="$folders"
+    exec $RUNTIME/bin/python3 -I -S -B "$FRONT/lib/run_pytest.py" "$where" "$folders" "$@"
+  fi
+  python=$(image_python) || exit 97
+  below_pytest
+  exec "$python" -I -S -B "$FRONT/lib/run_pytest.py" "$where" "$folders" "$@"
 }
 
 # want_list A,B: uv takes several in one word.

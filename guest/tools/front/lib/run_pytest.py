@@ -37,7 +37,7 @@ def main():
         sys.exit(97)
     # After the standard library, as in a virtual environment.
     sys.path.extend(dict.fromkeys(folders))
-    if where != "isolated":
+    if where != "environment":
         import site
 
         site.main()

@@ -3,9 +3,9 @@ tool_run() {
   from=
   while [ $# -gt 0 ]; do
     case $1 in
-      # The interpreter is the image's own, whatever version is asked for (docs/verifier-front.md).
-      -p | --python) shift ;;
-      -p?* | --python=*) ;;
+      -p | --python) want_python "$2" && shift ;;
+      -p?*) want_python "${1#-p}" ;;
+      --python=*) want_python "${1#*=}" ;;
       -w | --with) want_list "$2" && shift ;;
       -w?*) want_list "${1#-w}" ;;
       --with=*) want_list "${1#*=}" ;;
@@ -29,5 +29,5 @@ tool_run() {
     *) want "$1" ;;
   esac
   shift
-  run_pytest isolated "$@"
+  run_pytest environment "$@"
 }

@@ -1,0 +1,62 @@
+import { EvaluatorError } from '../../guest/errors.ts';
+
+/**
+ * Paths compiled into a library from which it would load code, or learn what code to load, out of the container.
+ * The agent was root there. The first folder of each, three letters long, is overwritten by /sys, which is read-only
+ * and holds none of them.
+ */
+const CODE_PATHS: Readonly<Record<string, readonly string[]>> = {
+  'ld-linux-x86-64.so.2': [
+    '/etc/ld.so.preload',
+    '/etc/ld.so.cache',
+    // What a library that is not in the volume would be searched in: it must be missing instead.
+    '/lib/x86_64-linux-gnu/',
+    '/usr/lib/x86_64-linux-gnu/',
+    '/lib/',
+    '/usr/lib/',
+  ],
+  // NSS loads the libraries that nsswitch.conf names, iconv those that gconv-modules names.
+  'libc.so.6': [
+    '/etc/nsswitch.conf',
+    '/usr/lib/x86_64-linux-gnu/gconv',
+    '/usr/lib/x86_64-linux-gnu/gconv/gconv-modules.cache',
+  ],
+  // Read whenever libcrypto starts: openssl.cnf may name a provider, which is a library.
+  'libcrypto.so.3': [
+    '/usr/lib/ssl',
+    '/usr/lib/x86_64-linux-gnu/engines-3',
+    '/usr/lib/x86_64-linux-gnu/ossl-modules',
+  ],
+  'libgssapi_krb5.so.2': ['/etc/gss/mech', '/etc/gss/mech.d/*.conf', '/usr/lib/x86_64-linux-gnu/gss/'],
+};
+
+/**
+ * The library with its code paths overwritten; one without any is returned as it is.
+ * @throws toolchain_invalid when a path is not where it was: what would be loaded then is not known.
+ */
+export function confine(soname: string, bytes: Buffer): Buffer {
+  const paths = CODE_PATHS[soname];
+  if (paths === undefined) return bytes;
+  const confined = Buffer.from(bytes);
+  for (const path of paths) {
+    const places = placesOf(confined, path);
+    if (places.length === 0)
+      throw new EvaluatorError(
+        'toolchain_invalid',
+        `${soname} does not hold ${path}: what it loads from a container has to be looked at again`,
+      );
+    for (const at of places) confined.write('/sys', at, 'latin1');
+  }
+  return confined;
+}
+
+/** Where the path stands as a string of its own, not as the end of a longer one. */
+function placesOf(bytes: Buffer, path: string): number[] {
+  const wanted = Buffer.from(`${path}\0`, 'latin1');
+  const places: number[] = [];
+  for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, at + 1)) {
+    const before = bytes[at - 1] ?? 0;
+    if (before < 0x20 || before > 0x7e) places.push(at);
+  }
+  return places;
+}

@@ -1,0 +1,81 @@
+import { EvaluatorError } from '../../guest/errors.ts';
+import { confine } from './confine.ts';
+import { type DebFiles, readFrom } from './deb.ts';
+import { readElf } from './elf.ts';
+import { RECIPES, type Recipe } from './recipes.ts';
+import type { ToolFile } from './tool-file.ts';
+
+const LIBRARIES = 'usr/lib/x86_64-linux-gnu';
+const LOADER = 'ld-linux-x86-64.so.2';
+/** What compiled wheels may ask for, and what glibc loads by name. */
+const ALWAYS = [
+  ...[LOADER, 'libc.so.6', 'libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'librt.so.1', 'libutil.so.1'],
+  ...['libgcc_s.so.1', 'libstdc++.so.6', 'libz.so.1'],
+];
+
+/**
+ * The volume's own programs, with their loader and exactly the libraries that they and `modules` (shared objects
+ * of wheels) need, out of packages: `bin/`, `lib/` and data below `runtime/`.
+ * @throws toolchain_invalid when a program or a library is in none of the packages.
+ */
+export function runtimeFiles(
+  debs: readonly DebFiles[],
+  groups: ReadonlySet<string>,
+  modules: readonly ToolFile[],
+): ToolFile[] {
+  const files = Object.entries(RECIPES)
+    .filter(([group]) => groups.has(group))
+    .flatMap(([, recipe]) => [...programs(debs, recipe), ...data(debs, recipe)]);
+  return [...files, ...libraries(debs, [...files, ...modules])];
+}
+
+function programs(debs: readonly DebFiles[], recipe: Recipe): ToolFile[] {
+  return recipe.programs.map((path) => {
+    const found = readFrom(debs, path);
+    if (found === null) throw new EvaluatorError('toolchain_invalid', `no locked package holds ${path}`);
+    return { path: `runtime/bin/${path.slice(path.lastIndexOf('/') + 1)}`, mode: 0o755, bytes: found.bytes };
+  });
+}
+
+function data(debs: readonly DebFiles[], recipe: Recipe): ToolFile[] {
+  return recipe.data.flatMap(({ from, to, except }) => {
+    const paths = new Set(debs.flatMap((deb) => [...deb.keys()]).filter((path) => path.startsWith(from)));
+    return [...paths].sort().flatMap((path): ToolFile[] => {
+      const rest = path.slice(from.length);
+      const found = except.test(rest) ? null : readFrom(debs, path);
+      if (found === null) return [];
+      const mode = (found.mode & 0o100) !== 0 && isProgram(found.bytes) ? 0o755 : 0o644;
+      return [{ path: `runtime/${to}${rest}`, mode, bytes: found.bytes }];
+    });
+  });
+}
+
+function isProgram(bytes: Buffer): boolean {
+  return readElf(bytes)?.interpreter === true;
+}
+
+/** The closure over DT_NEEDED; a library that a wheel brings itself is found there. */
+function libraries(debs: readonly DebFiles[], users: readonly ToolFile[]): ToolFile[] {
+  const own = new Set(users.map(({ path }) => path.slice(path.lastIndexOf('/') + 1)));
+  const found = new Map<string, ToolFile>();
+  const open = [...ALWAYS.map((soname) => ({ soname, by: 'the runtime' })), ...users.flatMap(needsOf)];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { soname, by } = next;
+    if (found.has(soname) || own.has(soname)) continue;
+    const library = readFrom(debs, `${LIBRARIES}/${soname}`);
+    if (library === null)
+      throw new EvaluatorError('toolchain_invalid', `${by} needs ${soname}, which no locked package holds`);
+    const mode = soname === LOADER ? 0o755 : 0o644;
+    const file: ToolFile = { path: `runtime/lib/${soname}`, mode, bytes: confine(soname, library.bytes) };
+    found.set(soname, file);
+    open.push(...needsOf(file));
+  }
+  return [...found.values()];
+}
+
+function needsOf({ path, bytes }: ToolFile): { soname: string; by: string }[] {
+  return (readElf(bytes)?.needed ?? []).map((soname) => ({
+    soname,
+    by: path,
+  }));
+}
