@@ -2,8 +2,6 @@ import { refused, shownName } from './refuse.ts';
 
 const MAX_COMPONENT_BYTES = 255;
 const MAX_PATH_BYTES = 1024;
-/** Files and directories: every one is a header of a tar, for every rep. Names of 1 MiB can imply 250,000. */
-const MAX_PATHS = 10_000;
 /** Controls, format characters (bidi overrides, zero-width), line and paragraph separators. */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
@@ -43,7 +41,13 @@ function foldName(name: string): string {
 
 /** Remembers every path of an archive, directories on the way included, and refuses clashes. */
 export class NameRegistry {
+  readonly #maxPaths: number;
   readonly #seen = new Map<string, { path: string; kind: 'file' | 'directory' | 'implied' }>();
+
+  /** @param maxPaths files and directories: every one is a header of a tar. */
+  constructor(maxPaths: number) {
+    this.#maxPaths = maxPaths;
+  }
 
   /**
    * @throws agent_package_refused when the name, or one equal to it after folding, was there before, and when
@@ -66,8 +70,8 @@ export class NameRegistry {
       if (before?.kind === 'directory' && kind === 'directory')
         throw refused(shown, 'its name is there twice');
       if (before === undefined || kind === 'directory') this.#seen.set(foldName(path), { path, kind });
-      if (this.#seen.size > MAX_PATHS)
-        throw refused('archive', `more than ${MAX_PATHS} files and directories`);
+      if (this.#seen.size > this.#maxPaths)
+        throw refused('archive', `more than ${this.#maxPaths} files and directories`);
     }
   }
 }

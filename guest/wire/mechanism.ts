@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { EvaluatorError } from '../errors.ts';
 import { sha256Hex } from './digest.ts';
+import { inferenceSchema } from './inference.ts';
+import { packageIndexSchema } from './package-index.ts';
 import { type Network, networkSchema } from './plan.ts';
 import { int, parseSchema, positiveInt } from './scalars.ts';
 import { parseYaml } from './yaml.ts';
@@ -57,6 +59,10 @@ export const mechanismSchema = z.strictObject({
   }),
   /** What a run with `ranked: false` weighs: it runs and reports, and counts for nothing (spec/02). */
   calibration_weight: z.literal(0),
+  /** null: no plan may have `network: inference`. */
+  inference: inferenceSchema.nullable(),
+  /** null: no agent may have a `requirements.txt`. */
+  packages: packageIndexSchema.nullable(),
   tracks: z.record(z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/), trackRulesSchema),
 });
 export type Mechanism = z.infer<typeof mechanismSchema>;
