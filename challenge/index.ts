@@ -1,4 +1,5 @@
 export { type AcceptancePolicy, type CollateralSource, type Judgement, judge } from './accept.ts';
+export { clampedMcc } from './behavioural-score.ts';
 export {
   type Challenge,
   type ChallengeOptions,
@@ -9,6 +10,7 @@ export { type ChallengeConfig, configSchema, parseConfig } from './config.ts';
 export { type IssuedPlan, type Issuer, issuePlan, type PlanOrder, planRootOf } from './issue-plan.ts';
 export { type KeyReleaseDeps, releaseKeys, type SealedCache } from './key-release/exchange.ts';
 export { KEY_RELEASE_LIMITS, startKeyReleaseServer } from './key-release/server.ts';
+export { type LabelStore, NO_LABELS, readLabels } from './labels.ts';
 export type { Attempt, Grant, GrantLedger, StoredStart } from './ledger/grants.ts';
 export type { HistoryEntry, Ledger, NewRun, Run, StoredReceipt } from './ledger/ledger.ts';
 export { type RunEvent, type RunState, TRANSITIONS } from './ledger/machine.ts';
@@ -20,7 +22,7 @@ export { type PreparedRun, prepareRun, type RunRequest } from './prepare.ts';
 export { receiptDocument, receiveResult } from './receive.ts';
 export { judgeReview, type ReviewPolicy } from './review/accept.ts';
 export { parseReviewConfig, type ReviewConfig } from './review/config.ts';
-export { encodeReviewFile, fileReview, parseReviewFile } from './review/file.ts';
+export { encodeReviewFile, fileReview, parseReviewFile, revokeReviewFile } from './review/file.ts';
 export { acceptedReviews, REVIEW_FRESH_MS } from './review/gate.ts';
 export type { ReviewLedger } from './review/ledger.ts';
 export { createReviewService, type ReviewService } from './review/serve.ts';

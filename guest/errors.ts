@@ -133,6 +133,7 @@ export const CODES = {
   toolchain_invalid: 'input',
   toolchain_version_gone: 'infra',
   // baking tasks (spec/05)
+  bake_check_failed: 'input',
   bake_output_exists: 'input',
   task_duplicate: 'input',
   task_incomplete: 'input',

@@ -3,11 +3,12 @@ import { z } from 'zod';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { assignmentSchema } from '../../guest/wire/assignment.ts';
 import { decodeCanonical, encodeCanonical } from '../../guest/wire/canonical.ts';
-import { parseReviewSubmission, reviewSubmissionSchema } from '../../guest/wire/review.ts';
+import { parseReviewSubmission, reviewDigest, reviewSubmissionSchema } from '../../guest/wire/review.ts';
 import { int, parseSchema, sha256 } from '../../guest/wire/scalars.ts';
 import type { ReviewStore } from '../reviews.ts';
 import type { ReviewPolicy } from './accept.ts';
 import { admitReview } from './gate.ts';
+import { revocationsBeside, revoke, verifyNotRevoked } from './revocations.ts';
 import type { ReviewBytes } from './verify.ts';
 
 const MAX_FILE_BYTES = 24 * 1024 * 1024;
@@ -48,16 +49,34 @@ function readReviewFile(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (cause) {
-    throw new EvaluatorError('review_missing', `prepare: the review ${path} cannot be read`, { cause });
+    throw new EvaluatorError('review_missing', `the review ${path} cannot be read`, { cause });
   }
 }
 
-/** Admits by one accepted review that was brought as a file, read and verified anew each time. */
+/**
+ * Admits by one accepted review that was brought as a file, read and verified anew each time, unless the list
+ * beside it says that it was taken back.
+ */
 export function fileReview(path: string, policy: ReviewPolicy): ReviewStore {
+  const verifyStanding = (digest: string) => verifyNotRevoked(revocationsBeside(path), digest);
   return {
-    admit: async (agentHash, nowMs) =>
-      admitReview(parseReviewFile(readReviewFile(path)), agentHash, policy, nowMs),
-    // A file is not taken back; its owner deletes it before a run is prepared.
-    verifyStanding: () => undefined,
+    admit: async (agentHash, nowMs) => {
+      const admitted = await admitReview(parseReviewFile(readReviewFile(path)), agentHash, policy, nowMs);
+      verifyStanding(admitted.digest);
+      return admitted;
+    },
+    verifyStanding,
   };
+}
+
+/**
+ * Takes a review file back, by the digest of what it says.
+ * @returns the digest. @throws review_missing, reopen_reason_invalid, review_revocations_missing, json_*,
+ *   schema_invalid.
+ */
+export function revokeReviewFile(path: string, reason: string, nowMs: number): string {
+  const { reportBytes } = parseReviewFile(readReviewFile(path));
+  const digest = reviewDigest(parseReviewSubmission(reportBytes).report.review_core);
+  revoke(revocationsBeside(path), digest, reason, nowMs);
+  return digest;
 }

@@ -21,11 +21,13 @@ import type { ReviewConfig } from './config.ts';
 import { encodeReviewFile } from './file.ts';
 import type { ReviewTerms } from './issue-assignment.ts';
 import type { ReviewLedger, Session } from './ledger.ts';
-import { isUndecided, OPEN } from './machine.ts';
+import { OPEN, VERDICTS } from './machine.ts';
+import { beginRevocations, revocationsBeside } from './revocations.ts';
 import { createReviewService, type ReviewOptions } from './serve.ts';
 import { sessionToken } from './session-token.ts';
 import { createSession, prepareReview } from './sessions.ts';
 
+const REVIEW_FILE = 'review.json';
 /** How often closed assignments are closed in the ledger and parked reports tried again. */
 const UPKEEP_EVERY_MS = 30_000;
 
@@ -94,6 +96,7 @@ function writeTrust(config: ReviewConfig, root: ReviewPolicy['root']): void {
     'collateral.json': JSON.stringify(config.collateral),
   };
   for (const [name, data] of Object.entries(files)) writeFileSync(join(config.out_dir, name), data);
+  beginRevocations(revocationsBeside(join(config.out_dir, REVIEW_FILE)));
 }
 
 /** Leaves what a session brought: the exact report, and the review file once its evidence held. */
@@ -101,8 +104,9 @@ function writeOutcome(config: ReviewConfig, ledger: ReviewLedger, sessionId: str
   const file = ledger.file(sessionId);
   if (!file?.report || !file.assignment) return;
   writeFileSync(join(config.out_dir, 'report.json'), file.report.reportBytes);
-  if (file.session.state === 'trust_failed' || isUndecided(file.session.state)) return;
-  writeFileSync(join(config.out_dir, 'review.json'), encodeReviewFile(bytesOf(file)));
+  // A code instead of a verdict: its evidence was never held to be good.
+  if (!VERDICTS.some((state) => state === file.session.state) || file.session.reasonCode !== null) return;
+  writeFileSync(join(config.out_dir, REVIEW_FILE), encodeReviewFile(bytesOf(file)));
 }
 
 /**
@@ -136,6 +140,9 @@ export async function startLocalReview(config: ReviewConfig, deps: LocalReviewDe
     },
   });
   writeTrust(config, root);
+  // Judged by an earlier process that was killed before it wrote what came of it.
+  const judged = ledger.newestConcluded(agentHash);
+  if (judged) writeOutcome(config, ledger, judged.session.sessionId);
   service.upkeep();
   const resumed = openSession(ledger, agentHash);
   const server = await startServer({

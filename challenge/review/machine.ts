@@ -93,6 +93,8 @@ export function isUndecided(state: SessionState): boolean {
   return OPEN.some((open) => open === state);
 }
 
+/** Ends that a report's own verdict brings; a session without a report can be `escalated` too. */
+export const VERDICTS = ['allowed', 'rejected', 'escalated'] as const satisfies readonly SessionState[];
 /** Ends that another session of the same agent would only re-roll: an operator sets them aside, or nobody. */
 const FINAL = ['rejected', 'escalated', 'trust_failed', 'revoked'] as const satisfies readonly SessionState[];
 /** States whose report was judged, or that count as if it had been. */

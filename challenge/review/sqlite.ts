@@ -14,15 +14,10 @@ import type {
   StoredAssignment,
   StoredReport,
 } from './ledger.ts';
-import {
-  AWAITING_REPORT,
-  nextSessionState,
-  type SessionEvent,
-  type SessionState,
-  verifyNoStandingSession,
-} from './machine.ts';
+import { AWAITING_REPORT, nextSessionState, type SessionState, verifyNoStandingSession } from './machine.ts';
 import { verifyCurrent, verifyOperatorReason, verifyTaking } from './refusals.ts';
 import * as insert from './sqlite-insert.ts';
+import { move, noteCreated } from './sqlite-move.ts';
 import * as select from './sqlite-select.ts';
 
 /** Reviews in the embedded database: every change is one immediate, fully synchronous transaction. */
@@ -48,32 +43,11 @@ export class SqliteReviewLedger implements ReviewLedger {
     return { session, assignment: verifyCurrent(assignmentId, newest) };
   }
 
-  /** The only place where a state changes. */
-  #move(session: Session, event: SessionEvent, reasonCode: Code | null, atMs: number, note?: string): void {
-    const to = nextSessionState(session.state, event);
-    this.#db
-      .prepare('UPDATE review_sessions SET state = ?, reason_code = ? WHERE session_id = ?')
-      .run(to, reasonCode, session.sessionId);
-    this.#note(session.sessionId, session.state, to, reasonCode, atMs, note);
-  }
-
-  #note(
-    sessionId: string,
-    from: SessionState | null,
-    to: SessionState,
-    reasonCode: Code | null,
-    atMs: number,
-    note?: string,
-  ): void {
-    const attempt = this.newestAssignment(sessionId)?.attempt ?? 0;
-    insert.history(this.#db, sessionId, { from, to, attempt, reasonCode, note: note ?? null, atMs });
-  }
-
   create(session: NewSession, nowMs: number): void {
     transaction(this.#db, () => {
       verifyNoStandingSession(select.sessionsOf(this.#db, session.agentHash));
       insert.session(this.#db, session);
-      this.#note(session.sessionId, null, 'created', null, nowMs);
+      noteCreated(this.#db, session.sessionId, nowMs);
     });
   }
 
@@ -85,13 +59,13 @@ export class SqliteReviewLedger implements ReviewLedger {
       const made = issue(session, attempt);
       const stored = { ...made, sessionId, attempt };
       insert.assignment(this.#db, stored);
-      this.#move(session, 'prepare', null, nowMs);
+      move(this.#db, session, 'prepare', {}, nowMs);
       return stored;
     });
   }
 
   cancel(sessionId: string, nowMs: number): void {
-    transaction(this.#db, () => this.#move(this.#known(sessionId), 'cancel', null, nowMs));
+    transaction(this.#db, () => move(this.#db, this.#known(sessionId), 'cancel', {}, nowMs));
   }
 
   session(sessionId: string): Session | null {
@@ -114,7 +88,7 @@ export class SqliteReviewLedger implements ReviewLedger {
     transaction(this.#db, () => {
       const { session, assignment } = this.#current(assignmentId);
       verifyTaking(session, assignment, nowMs);
-      if (session.state === 'prepared') this.#move(session, 'deploy', null, nowMs);
+      if (session.state === 'prepared') move(this.#db, session, 'deploy', {}, nowMs);
     });
   }
 
@@ -127,7 +101,7 @@ export class SqliteReviewLedger implements ReviewLedger {
         throw new EvaluatorError('review_call_conflict', 'review: another request was announced before');
       }
       verifyTaking(session, assignment, nowMs);
-      this.#move(session, 'announce', null, nowMs);
+      move(this.#db, session, 'announce', {}, nowMs);
       const announced = { assignmentId, plannedRequestSha256, receivedAtMs: nowMs };
       insert.announcement(this.#db, announced);
       return announced;
@@ -144,7 +118,7 @@ export class SqliteReviewLedger implements ReviewLedger {
       const ended = session.state === 'failed' || session.state === 'escalated';
       if (ended && this.report(assignmentId) === null) return;
       verifyTaking(session, assignment, nowMs);
-      this.#move(session, 'fail', reason, nowMs);
+      move(this.#db, session, 'fail', { reasonCode: reason }, nowMs);
     });
   }
 
@@ -170,7 +144,7 @@ export class SqliteReviewLedger implements ReviewLedger {
       }
       const { session, assignment } = this.#current(assignmentId);
       verifyTaking(session, assignment, nowMs);
-      this.#move(session, 'receive', null, nowMs);
+      move(this.#db, session, 'receive', {}, nowMs);
       const received = { assignmentId, reportSha256, receivedAtMs: nowMs, reportBytes };
       insert.report(this.#db, received);
       return received;
@@ -180,7 +154,7 @@ export class SqliteReviewLedger implements ReviewLedger {
   conclude(sessionId: string, { verdict, reviewDigest }: Conclusion, nowMs: number): void {
     transaction(this.#db, () => {
       const session = this.#known(sessionId);
-      this.#move(session, verdict, null, nowMs);
+      move(this.#db, session, verdict, {}, nowMs);
       const nonce = this.newestAssignment(sessionId)?.reviewNonce ?? '';
       insert.consumedNonce(this.#db, sessionId, nonce);
       insert.verdict(this.#db, sessionId, { verdict, reviewDigest }, nowMs);
@@ -188,11 +162,15 @@ export class SqliteReviewLedger implements ReviewLedger {
   }
 
   distrust(sessionId: string, reason: Code, nowMs: number): void {
-    transaction(this.#db, () => this.#move(this.#known(sessionId), 'distrust', reason, nowMs));
+    transaction(this.#db, () =>
+      move(this.#db, this.#known(sessionId), 'distrust', { reasonCode: reason }, nowMs),
+    );
   }
 
   park(sessionId: string, reason: Code, nowMs: number): void {
-    transaction(this.#db, () => this.#move(this.#known(sessionId), 'park', reason, nowMs));
+    transaction(this.#db, () =>
+      move(this.#db, this.#known(sessionId), 'park', { reasonCode: reason }, nowMs),
+    );
   }
 
   closeOverdue(nowMs: number, parkedForMs: number): void {
@@ -201,19 +179,20 @@ export class SqliteReviewLedger implements ReviewLedger {
         const expiresAtMs = this.newestAssignment(session.sessionId)?.expiresAtMs ?? 0;
         if (nowMs < expiresAtMs) continue;
         const reason = session.state === 'announced' ? 'review_report_missing' : 'assignment_expired';
-        this.#move(session, 'expire', reason, nowMs);
+        move(this.#db, session, 'expire', { reasonCode: reason }, nowMs);
       }
       for (const session of this.sessionsIn(['parked'])) {
         const assignmentId = this.newestAssignment(session.sessionId)?.assignmentId ?? '';
         const receivedAtMs = this.report(assignmentId)?.receivedAtMs ?? 0;
-        if (nowMs >= receivedAtMs + parkedForMs) this.#move(session, 'expire', session.reasonCode, nowMs);
+        if (nowMs >= receivedAtMs + parkedForMs)
+          move(this.#db, session, 'expire', { reasonCode: session.reasonCode }, nowMs);
       }
     });
   }
 
   #byOperator(sessionId: string, event: 'revoke' | 'reopen', reason: string, nowMs: number): void {
     verifyOperatorReason(reason);
-    transaction(this.#db, () => this.#move(this.#known(sessionId), event, null, nowMs, reason));
+    transaction(this.#db, () => move(this.#db, this.#known(sessionId), event, { note: reason }, nowMs));
   }
 
   revoke(sessionId: string, reason: string, nowMs: number): void {

@@ -13,6 +13,7 @@ import {
   startReviewGuest,
   startReviewMachine,
 } from '../review/parts.ts';
+import { readRevocation, revokeByFile } from '../review/revoke.ts';
 import { bundleRules } from '../review/rules.ts';
 import { reviewText } from '../review/show.ts';
 import { loadAgent } from '../run/inputs.ts';
@@ -84,6 +85,11 @@ function print({ format, out }: ReviewCliOptions, summary: ReviewSummary): void 
  * @returns the exit code. @throws EvaluatorError on refused input, before anything is started.
  */
 export async function review(argv: readonly string[]): Promise<number> {
+  const revocation = readRevocation(argv);
+  if (revocation !== null) {
+    process.stdout.write(revokeByFile(revocation, Date.now()));
+    return 0;
+  }
   const options = readReviewOptions(argv, process.env, Date.now());
   if (options === null) {
     process.stdout.write(HELP);

@@ -10,7 +10,8 @@ const DEFAULT_MODEL = 'openai/gpt-4.1-mini';
 const DEFAULT_PROVIDER = 'openai';
 
 export const USAGE = `evaluator review --agent ZIP|DIR [--rules DIR] [--corpus DIR] [--model-endpoint URL]
-                 [--model NAME] [--provider NAME] [--out DIR] [--json]`;
+                 [--model NAME] [--provider NAME] [--out DIR] [--json]
+       evaluator review --revoke FILE --reason TEXT`;
 
 export const HELP = `usage: ${USAGE}
 
@@ -28,6 +29,9 @@ processes. The agent is read, never run.
   --out DIR             where the accepted review and all that \`run --review\` reads is left
                         (default out/review-<time>)
   --json                one JSON object on stdout
+  --revoke FILE         takes an accepted review back, a review.json with revocations.json beside it: it admits no
+                        run from then on, and no RESULT of a run that it admitted is accepted
+  --reason TEXT         why; kept in revocations.json
 
 exit codes: 0 allow, 1 reject or escalate, 2 refused input, 3 verification failed, 5 aborted (no verdict)
 `;

@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { CODES, type Code, EvaluatorError } from '../../guest/errors.ts';
 
+const LIFELINE = join(import.meta.dirname, 'lifeline.ts');
 const READY_WITHIN_MS = 60_000;
 /** A guest takes its containers down first. */
 const STOP_WITHIN_MS = 30_000;
@@ -32,22 +34,23 @@ function settled(child: ChildProcess, output: readonly Promise<unknown>[]): Prom
   });
 }
 
-/** Starts a part of this project as a process of its own, under the same Node, with only the named variables. */
+/**
+ * Starts a part of this project as a process of its own, under the same Node, with only the named variables. It
+ * ends when this process does, by whatever signal.
+ */
 export function startProcess(options: ProcessOptions): Running {
   const child = spawn(
     process.execPath,
-    ['--disable-warning=ExperimentalWarning', options.script, ...options.args],
-    { stdio: ['pipe', 'pipe', 'pipe'], env: { PATH: process.env.PATH ?? '', ...options.env } },
+    ['--disable-warning=ExperimentalWarning', `--import=${LIFELINE}`, options.script, ...options.args],
+    // The fourth is the lifeline.
+    { stdio: ['pipe', 'pipe', 'pipe', 'pipe'], env: { PATH: process.env.PATH ?? '', ...options.env } },
   );
-  // Whatever ends this process, what it started ends too.
-  const endWithUs = () => child.kill('SIGTERM');
-  process.once('exit', endWithUs);
-  child.once('exit', () => process.off('exit', endWithUs));
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(options.input);
+  const [stdin, stdout, stderr, lifeline] = child.stdio;
+  for (const pipe of [stdin, lifeline]) pipe?.on('error', () => undefined);
+  stdin.end(options.input);
   const lines = [
-    [child.stdout, options.onStdout],
-    [child.stderr, options.onStderr],
+    [stdout, options.onStdout],
+    [stderr, options.onStderr],
   ] as const;
   const output = lines.map(([stream, onLine]) =>
     once(createInterface({ input: stream }).on('line', onLine), 'close'),
@@ -100,7 +103,8 @@ export async function startServer<T>(
     },
     onStderr: (line) => {
       errors.push(line);
-      options.onStderr(line);
+      // What refuses is thrown, and of a refused run no journal is left.
+      if (refusalOf(options.name, line) === null) options.onStderr(line);
     },
   });
   const failed = (what: string) =>

@@ -75,6 +75,7 @@ describe('a review without a model', () => {
       'report.json',
       'review-root.json',
       'review.json',
+      'revocations.json',
       'root.pem',
     ]);
   });
@@ -160,7 +161,19 @@ describe('a review that asks a model', () => {
       const ended = await run(`refused-${i}`, of, '--review', file);
       expect(ended.code, ended.stderr).toBe(3);
       expect(ended.stderr).toMatch(code);
+      expect(readdirSync(folder)).not.toContain(`refused-${i}`);
     }
+  });
+
+  it('admits nobody once it was taken back', async () => {
+    const review = changed('revoked', 'allowed', (text) => text);
+    const revoked = await evaluator(['review', '--revoke', review, '--reason', 'it reads the tests']);
+    expect(revoked.code, revoked.stderr).toBe(0);
+    expect(revoked.stdout).toMatch(/^revoked: [0-9a-f]{64}\n$/);
+    const ended = await run('refused', AGENT, '--review', review);
+    expect(ended.code, ended.stderr).toBe(2);
+    expect(ended.stderr).toMatch(/it reads the tests \[review_revoked\]/);
+    expect(readdirSync(folder)).not.toContain('refused');
   });
 
   it('that did not allow admits nobody', async () => {
@@ -188,6 +201,10 @@ describe('refused input', () => {
       [['review', '--agent', '/nowhere'], /no such file/],
       [['review', '--agent', AGENT, '--rules', folder, '--out', out('none')], /has no \.md file/],
       [['review', '--agent', AGENT, '--model-endpoint', 'x', '--out', out('none')], /not a URL/],
+      [['review', '--agent', AGENT, '--model', '', '--out', out('none')], /policy.model/],
+      [['review', '--revoke', '/nowhere', '--reason', 'x'], /no such file/],
+      [['review', '--revoke', AGENT, '--reason', 'x', '--json'], /--json/],
+      [['review', '--revoke', AGENT], /--reason is missing/],
       [['run', '--cache', TASKS, '--agent', AGENT, '--require-review'], /--require-review/],
     ];
     for (const [args, message] of cases) {

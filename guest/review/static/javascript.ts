@@ -1,5 +1,6 @@
 import { unescapeSequence } from './escapes.ts';
 import type { Fact } from './facts.ts';
+import { declare, moduleName, type NameReader } from './javascript-names.ts';
 import { resultOf } from './known-calls.ts';
 import { Names, withoutGlobal } from './names.ts';
 import { child, type Syntax, walk } from './syntax.ts';
@@ -12,7 +13,7 @@ const COMPARISONS = new Set(['==', '===', '!=', '!==', 'in']);
 export function readJavaScript(root: Syntax): Fact[] {
   const names = new Names();
   const reader = new JavaScriptReader(names);
-  for (const node of walk(root)) reader.declare(node);
+  for (const node of walk(root)) declare(node, names, reader);
   const facts: Fact[] = [];
   const inside = new Set<Syntax>();
   for (const node of walk(root)) {
@@ -22,51 +23,19 @@ export function readJavaScript(root: Syntax): Fact[] {
   return facts;
 }
 
-const moduleName = (text: string | undefined) => (text ?? '').replace(/^node:/, '');
-
-class JavaScriptReader {
+class JavaScriptReader implements NameReader {
   readonly #names: Names;
 
   constructor(names: Names) {
     this.#names = names;
   }
 
-  declare(node: Syntax): void {
-    if (node.type === 'import_statement') {
-      const module = moduleName(this.#folded(child(node, 'source')).texts[0]);
-      for (const one of walk(node)) {
-        if (one.type === 'import_specifier') {
-          const name = child(one, 'name')?.text ?? '';
-          this.#names.addModule(child(one, 'alias')?.text ?? name, `${module}.${name}`);
-        } else if (one.type === 'namespace_import' || one.type === 'import_clause') {
-          const [name] = one.children;
-          if (name?.type === 'identifier') this.#names.addModule(name.text, module);
-        }
-      }
-    } else if (node.type === 'variable_declarator' || node.type === 'assignment_expression') {
-      const target = child(node, 'name') ?? child(node, 'left');
-      const value = child(node, 'value') ?? child(node, 'right');
-      if (target && value) this.#assign(target, value);
-    } else if (node.type === 'augmented_assignment_expression') {
-      const [name, value] = [child(node, 'left'), child(node, 'right')];
-      if (name && value && child(node, 'operator')?.text === '+=') this.#names.append(name.text, value);
-    } else if (node.type === 'for_in_statement') {
-      const [name, list] = [child(node, 'left'), child(node, 'right')];
-      if (name && list?.type === 'array')
-        for (const item of list.children) this.#names.assign(name.text, item);
-    }
+  textOf(node: Syntax | undefined): string | undefined {
+    return this.#folded(node).texts[0];
   }
 
-  #assign(target: Syntax, value: Syntax): void {
-    if (target.type !== 'object_pattern') {
-      this.#names.assign(target.text, value);
-      return;
-    }
-    const module = this.#dotted(value) ?? '';
-    for (const one of target.children) {
-      const name = child(one, 'key')?.text ?? one.text;
-      this.#names.addModule(child(one, 'value')?.text ?? name, `${module}.${name}`);
-    }
+  dottedOf(node: Syntax): string | null {
+    return this.#dotted(node);
   }
 
   factsOf(node: Syntax, inside: Set<Syntax>): Fact[] {

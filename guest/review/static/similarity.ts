@@ -15,7 +15,8 @@ export const MIN_FINGERPRINTS = 8;
 
 const MAX_TEXT = 1024 * 1024;
 
-const TOKEN = /[A-Za-z_$][\w$]*|\d[\w.]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[^\s\w]/g;
+/** A text that is never closed goes to the end of its line: to look for its end from each quote would be quadratic. */
+const TOKEN = /[A-Za-z_$][\w$]*|\d[\w.]*|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|[^\s\w]/g;
 /** White space of its own line alone: over blank lines it would take time with their square. */
 const COMMENT = /^[^\S\n\r\u2028\u2029]*(?:#|\/\/).*$/gm;
 /** Words that give a program its shape; every other name counts as a name, so that renaming hides nothing. */

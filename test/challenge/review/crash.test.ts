@@ -65,6 +65,9 @@ async function live(one: ReviewProcess, held: Held): Promise<'delivered' | 'cut 
 }
 const stateOf = async (one: ReviewProcess) => (await one.ask('GET', 'state')).json.state;
 
+const reviewFileOf = ({ out_dir }: TestReviewConfig) =>
+  parseReviewFile(readFileSync(join(out_dir, 'review.json')));
+
 function withLedger<T>(config: TestReviewConfig, look: (ledger: SqliteReviewLedger) => T): T {
   const ledger = new SqliteReviewLedger(join(config.state_dir, 'ledger.sqlite'));
   try {
@@ -87,8 +90,11 @@ describe.each(['before', 'after'] as const)('killed %s the commit of', (moment) 
       expect(kept).toEqual(held.report);
     }
     if (method === 'conclude' && moment === 'after') {
-      // It was judged: a new process begins a new session, and the old verdict stays.
+      // It was judged and nothing was written: a new process writes it, and the old verdict stays.
       expect(withLedger(config, (ledger) => ledger.session(sessionId)?.state)).toBe('allowed');
+      expect(existsSync(join(config.out_dir, 'review.json'))).toBe(false);
+      await (await start(config)).kill('SIGTERM');
+      expect(reviewFileOf(config).reportBytes).toEqual(held.report);
       return;
     }
     const second = await start(config);
@@ -100,8 +106,7 @@ describe.each(['before', 'after'] as const)('killed %s the commit of', (moment) 
       const moves = ledger.history(sessionId).map(({ to }) => to);
       expect(moves).toEqual(['created', 'prepared', 'deployed', 'announced', 'received', 'allowed']);
     });
-    const review = parseReviewFile(readFileSync(join(config.out_dir, 'review.json')));
-    expect(review.reportBytes).toEqual(held.report);
+    expect(reviewFileOf(config).reportBytes).toEqual(held.report);
   });
 });
 
