@@ -1,4 +1,5 @@
 import { judge } from '../challenge/accept.ts';
+import { NO_LABELS } from '../challenge/labels.ts';
 import { NO_REVIEWS } from '../challenge/reviews.ts';
 import { sha256Hex } from '../guest/wire/digest.ts';
 import { encodeResult } from '../guest/wire/result.ts';
@@ -58,6 +59,7 @@ const policy = {
   acceptedTcb: new Set(['UpToDate']),
   collateral: async () => platform.collateral,
   reviews: NO_REVIEWS,
+  labels: NO_LABELS,
 };
 const samples: number[] = [];
 for (let i = 0; i < RUNS; i++) {

@@ -3,6 +3,8 @@ import type { Allowlist } from '../guest/wire/measurement.ts';
 import { type EvalPlan, parsePlan } from '../guest/wire/plan.ts';
 import type { PlanRoot } from '../guest/wire/plan-signature.ts';
 import { parseResult, type Result } from '../guest/wire/result.ts';
+import { behaviouralScore } from './behavioural-score.ts';
+import type { LabelStore } from './labels.ts';
 import type { Ledger, Run, StoredReceipt } from './ledger/ledger.ts';
 import type { ReviewStore } from './reviews.ts';
 import { createSerialQueue } from './serial-queue.ts';
@@ -28,6 +30,8 @@ export interface AcceptancePolicy {
   collateral: CollateralSource;
   /** Reviews that admitted runs, which may be revoked since. */
   reviews: Pick<ReviewStore, 'verifyStanding'>;
+  /** What scores a behavioural track, whose record has no figure of its own. */
+  labels: LabelStore;
 }
 
 export type Judgement =
@@ -88,10 +92,17 @@ export async function judge(
     if (isEvaluatorError(error)) return { kind: 'rejected', reason: error.code };
     throw error;
   }
-  const scoreF64be = result.score_record.final.score_f64be;
-  return scoreF64be === null
-    ? { kind: 'rejected', reason: 'score_not_computable' }
-    : { kind: 'accepted', scoreF64be };
+  return scored(parsePlan(run.planBytes), result, policy.labels);
+}
+
+/** Labels that are not at hand are an outage of this challenge: the run waits, and is not the agent's to lose. */
+function scored(plan: EvalPlan, { score_record: { final, tasks } }: Result, labels: LabelStore): Judgement {
+  try {
+    return { kind: 'accepted', scoreF64be: final.score_f64be ?? behaviouralScore(plan, tasks, labels) };
+  } catch (error) {
+    if (isEvaluatorError(error, 'score_not_computable')) return { kind: 'outage', reason: error.code };
+    throw error;
+  }
 }
 
 /** Writes a judgement into the ledger; a parked run that cannot be judged yet stays as it is. */

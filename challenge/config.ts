@@ -64,8 +64,12 @@ export const configSchema = z.strictObject({
     tasks: z.array(planTaskSchema).min(1).max(4096),
   }),
   select: z.strictObject({ n: positiveInt.max(1024) }),
+  track: id,
+  /** The baked cache, whose labels score a behavioural track; null on any other. */
+  labels_cache_path: path.nullable(),
   r: positiveInt.max(64),
-  policy: policySchema,
+  /** Null on every track but terminal-bench. */
+  policy: policySchema.nullable(),
   n_concurrent: positiveInt.max(64),
   ranked: z.boolean(),
   eval_app: planSchema.shape.eval_app,

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { trackKind } from '../guest/consensus/track-kind.ts';
 import { EvaluatorError } from '../guest/errors.ts';
 import { encodeCanonical } from '../guest/wire/canonical.ts';
 import { sha256Hex } from '../guest/wire/digest.ts';
@@ -15,6 +16,7 @@ import {
 import type { ChallengeConfig } from './config.ts';
 import { readGoldenKey } from './golden-key.ts';
 import { type Issuer, planRootOf } from './issue-plan.ts';
+import { type LabelStore, NO_LABELS, readLabels } from './labels.ts';
 import type { Ledger, Run } from './ledger/ledger.ts';
 import { isAwaiting, OPEN } from './ledger/machine.ts';
 import { loadIdentity, loadIssuer, readInput } from './local-state.ts';
@@ -27,7 +29,6 @@ import { parseRoot } from './verify/root.ts';
 
 /** The one submitter of a local challenge. */
 const LOCAL_HOTKEY = 'local';
-const TRACK = 'terminal-bench';
 
 /** The effects that a local challenge is given. */
 export type LocalDeps = Pick<ChallengeOptions, 'now' | 'log'> & {
@@ -101,6 +102,23 @@ function reviewsOf({ reviews }: ChallengeConfig): ReviewStore {
   });
 }
 
+/** @throws usage when a behavioural track has no labels, or another track has; cache_*, sealed_*, ground_truth_invalid. */
+async function labelsOf({
+  track,
+  labels_cache_path: directory,
+  cache,
+  ...config
+}: ChallengeConfig): Promise<LabelStore> {
+  const isNeeded = trackKind(track) === 'behavioural';
+  if (isNeeded !== (directory !== null)) {
+    const why = isNeeded ? 'must name the baked cache, which has the labels' : 'must be null on this track';
+    throw new EvaluatorError('usage', `config: labels_cache_path: ${why}`);
+  }
+  if (directory === null) return NO_LABELS;
+  const goldenKey = config.golden_key_path === null ? null : readGoldenKey(config.golden_key_path);
+  return readLabels(directory, cache.cache_digest, track, goldenKey);
+}
+
 interface Preparation {
   agentZip: Buffer;
   mechanism: PinnedMechanism;
@@ -108,6 +126,7 @@ interface Preparation {
   issuer: Issuer;
   ledger: Ledger;
   reviews: ReviewStore;
+  labels: LabelStore;
   challenge: Challenge;
   nowMs: number;
 }
@@ -127,7 +146,7 @@ async function prepare(
       n: config.select.n,
       terms: {
         ranked: config.ranked,
-        track: TRACK,
+        track: config.track,
         policy: config.policy,
         r: config.r,
         n_concurrent: config.n_concurrent,
@@ -161,6 +180,7 @@ export async function startLocalChallenge(
   const issuer = await loadIssuer(config.state_dir);
   const identity = await loadIdentity(config, now());
   const reviews = reviewsOf(config);
+  const labels = await labelsOf(config);
   const ledger = openLedger(join(config.state_dir, 'ledger.sqlite'));
   const agentHash = sha256Hex(agentZip);
   const resumed = openRun(ledger, config, agentHash, now());
@@ -175,6 +195,7 @@ export async function startLocalChallenge(
       acceptedTcb: new Set(config.accepted_tcb),
       collateral,
       reviews,
+      labels,
     },
     keyRelease: keyReleaseOf(config, keyReleasePort),
     review: null,
@@ -198,6 +219,7 @@ export async function startLocalChallenge(
         issuer,
         ledger,
         reviews,
+        labels,
         challenge,
         nowMs: now(),
       }));

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { verifyPlanAgainstMechanism } from '../guest/consensus/plan-mechanism.ts';
+import { trackKind } from '../guest/consensus/track-kind.ts';
 import { sha256Hex } from '../guest/wire/digest.ts';
 import type { PinnedMechanism } from '../guest/wire/mechanism.ts';
 import type { EvalPlan } from '../guest/wire/plan.ts';
 import { type IssuedPlan, type Issuer, issuePlan } from './issue-plan.ts';
+import type { LabelStore } from './labels.ts';
 import type { Ledger } from './ledger/ledger.ts';
 import { PARKED_FOR_MS } from './ledger/parking.ts';
 import type { ReviewStore } from './reviews.ts';
@@ -42,6 +44,7 @@ export interface PrepareDeps {
   issuer: Issuer;
   ledger: Ledger;
   reviews: ReviewStore;
+  labels: LabelStore;
 }
 
 export interface PreparedRun extends IssuedPlan {
@@ -60,13 +63,14 @@ function keyRelease(request: RunRequest, endpoint: Endpoint, evalRunId: string):
 /**
  * Issues a plan and commits it; nothing is served for a run that is not in the ledger. A ranked run needs a
  * review that allows this agent, verified anew and fresh by the challenge's clock (spec/07).
- * @throws selection_impossible, plan_inconsistent, plan_contradicts_mechanism, track_unknown; review_*;
+ * @throws selection_impossible, plan_inconsistent, plan_contradicts_mechanism, track_unknown; score_not_computable;
+ *   review_*;
  *   agent_run_open, agent_already_scored, agent_no_result.
  */
 export async function prepareRun(
   request: RunRequest,
   endpoint: Endpoint,
-  { issuer, ledger, reviews }: PrepareDeps,
+  { issuer, ledger, reviews, labels }: PrepareDeps,
   nowMs: number,
 ): Promise<PreparedRun> {
   const { agentZip, cache, terms, mechanism } = request;
@@ -114,6 +118,8 @@ export async function prepareRun(
   );
   const { plan, planBytes } = issued;
   verifyPlanAgainstMechanism(plan, mechanism);
+  // Nobody runs for a score that cannot be computed.
+  if (trackKind(plan.track) === 'behavioural') labels.labelsOf(plan);
   ledger.prepare(
     {
       evalRunId,

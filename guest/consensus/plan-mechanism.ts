@@ -23,7 +23,10 @@ function contradiction(plan: EvalPlan, rules: TrackRules): string | null {
   if (wrongNumber(plan, rules))
     return `tasks: the mechanism pins ${rules.tasks_per_round} a round, the plan has ${plan.tasks.length}`;
   const networks = rules.networks[plan.ranked ? 'ranked' : 'calibration'];
-  for (const { task_id, budgets, network } of plan.tasks) {
+  for (const { task_id, budgets, network, verifier } of plan.tasks) {
+    // A live task's agent is not dead when it ends, and an audit reads what a dead one left.
+    if (verifier !== 'restart' && trackKind(plan.track) !== 'terminal-bench')
+      return `tasks ${task_id} verifier: ${verifier} is of terminal-bench alone`;
     if (!networks.includes(network))
       return `tasks ${task_id} network: the mechanism allows ${networks.join(', ')}, the plan says ${network}`;
     for (const key of ['cpu_budget_ms', 'wall_budget_ms'] as const) {

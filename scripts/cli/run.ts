@@ -1,23 +1,28 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { AgentPackage } from '../../guest/agent/types.ts';
 import type { EvaluatorError } from '../../guest/errors.ts';
 import { EXIT, exitCodeOf } from '../../guest/process/exit-codes.ts';
 import { encodeCanonical, type Json } from '../../guest/wire/canonical.ts';
 import { parsePlan } from '../../guest/wire/plan.ts';
 import { parseResult } from '../../guest/wire/result.ts';
+import { oraclePackage } from '../agent/oracle-package.ts';
 import {
   type IssuedRun,
+  keep,
   type Local,
   startChallengeProcess,
   startGuest,
   startMachine,
-  writeMechanism,
 } from '../run/evaluation.ts';
-import { loadAgent, loadCache, verifyEngineReady } from '../run/inputs.ts';
+import { processPlace, writeMechanism } from '../run/guest-process.ts';
+import { imagePlace } from '../run/image-place.ts';
+import { type LoadedCache, loadAgent, loadCache, verifyEngineReady } from '../run/inputs.ts';
 import { type JournalLine, keepEvent, parseEvent, showEvent } from '../run/journal.ts';
 import { withParts } from '../run/lifecycle.ts';
 import { HELP, type RunOptions, readOptions } from '../run/options.ts';
 import { aborted, awaitJudgement, type RepTimes, type Summary, summarize } from '../run/outcome.ts';
+import type { Running } from '../run/process.ts';
 import { painter, table, verdictLine } from '../run/show.ts';
 
 /** What the guest process said: the last RESULT line, its journal, its exit code. */
@@ -39,7 +44,7 @@ async function runGuest(
   failed: Promise<EvaluatorError>,
 ): Promise<GuestWord> {
   const word: GuestWord = { resultBytes: null, times: [], receipt: null, error: null, exitCode: null };
-  const guest = startGuest(local, machine, issued, {
+  const guest = await startGuest(local, machine, issued, {
     onStdout: (line) => {
       if (line.startsWith('RESULT=')) word.resultBytes = Buffer.from(line.slice('RESULT='.length), 'ascii');
     },
@@ -75,7 +80,7 @@ async function judged(
   if (word.exitCode !== 0) {
     return summarize(
       result,
-      { state: 'rejected', reason_code: word.error?.code ?? 'run_aborted' },
+      { state: 'rejected', reason_code: word.error?.code ?? 'run_aborted', score_f64be: null },
       word.times,
     );
   }
@@ -108,6 +113,19 @@ async function evaluate(local: Local, failed: Promise<EvaluatorError>): Promise<
   return summary.accepted ? EXIT.accepted : EXIT.rejected;
 }
 
+/** An image takes no folder of solutions: its oracle brings them along. */
+async function withSolutions(
+  { agent, image }: RunOptions,
+  { solutions, cache, planned }: LoadedCache,
+  given: AgentPackage,
+): Promise<AgentPackage> {
+  if (image === null || agent !== 'oracle' || solutions === null) return given;
+  return oraclePackage(
+    solutions,
+    planned.map((task) => cache.task(task.task_id)),
+  );
+}
+
 /**
  * `evaluator run`: simulator, challenge and guest as separate processes, from a plan to a judged RESULT.
  * @returns the exit code. @throws EvaluatorError on refused input, before anything is started.
@@ -119,12 +137,20 @@ export async function run(argv: readonly string[]): Promise<number> {
     return 0;
   }
   return withParts(options.out, async ({ work, running, fail, failed }) => {
-    const agent = await loadAgent(options.agent);
+    const given = await loadAgent(options.agent);
     const mechanism = writeMechanism(work);
     await verifyEngineReady(options, mechanism);
-    const loaded = await loadCache(options, work, (message) => showEvent({ event: 'progress', message }));
+    const onProgress = (message: string) => showEvent({ event: 'progress', message });
+    const loaded = await loadCache(options, work, onProgress);
+    const agent = await withSolutions(options, loaded, given);
     const onLog: Local['onLog'] = (name, line) =>
       say({ options, fail }, { event: 'log', process: name, line });
-    return await evaluate({ options, agent, loaded, mechanism, work, running, fail, onLog }, failed);
+    const { image: choice, engineSocket } = options;
+    const onPart = (part: Running) => keep({ running, fail }, part);
+    const place =
+      choice === null
+        ? processPlace(options, loaded, mechanism)
+        : await imagePlace({ choice, engineSocket, loaded, work, onPart, onLog, onProgress });
+    return await evaluate({ options, agent, loaded, place, work, running, fail, onLog }, failed);
   });
 }

@@ -1,19 +1,22 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadIssuer, planRootOf } from '../../challenge/index.ts';
-import { renderAppCompose } from '../../compose/app-compose.ts';
+import { EVAL_ENV_NAMES } from '../../compose/app-compose.ts';
+import { type Composed, renderComposed } from '../../compose/parse.ts';
 import type { AgentPackage } from '../../guest/agent/types.ts';
+import { trackKind } from '../../guest/consensus/track-kind.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
+import type { AllowlistEntry } from '../../guest/wire/measurement.ts';
+import { parseMechanism, trackRules } from '../../guest/wire/mechanism.ts';
 import type { EvalPlan } from '../../guest/wire/plan.ts';
 import { admissionOf } from './admission.ts';
-import { guestSourceDigest } from './guest-source.ts';
+import type { GuestPlace } from './guest-place.ts';
 import type { LoadedCache } from './inputs.ts';
-import { localMechanism } from './local-mechanism.ts';
 import type { RunOptions } from './options.ts';
-import { type Running, startProcess, startServer } from './process.ts';
+import { type Running, startServer } from './process.ts';
+import { publishedEntry } from './published-entry.ts';
 import { ROOT, type SimulatedMachine, startSimulator } from './simulator.ts';
 
-const SHIPPED_MECHANISM = join(ROOT, 'guest/mechanism.yaml');
 const PLAN_TTL_MS = 24 * 3_600_000;
 
 /** One local evaluation's parts, so that a signal can end them all. */
@@ -21,8 +24,7 @@ export interface Local {
   options: RunOptions;
   agent: AgentPackage;
   loaded: LoadedCache;
-  /** The mechanism's file. */
-  mechanism: string;
+  place: GuestPlace;
   /** Scratch folder: sockets, keys, the challenge's state. */
   work: string;
   running: Running[];
@@ -31,41 +33,51 @@ export interface Local {
   onLog: (process: string, line: string) => void;
 }
 
-/** The machine that the guest runs on, as its plan names it. */
-interface EvalMachine extends SimulatedMachine {
+/** The machine that the guest runs on. */
+export interface EvalMachine extends SimulatedMachine {
+  /** As the plan names it. */
   evalApp: EvalPlan['eval_app'];
+  /** What is published of the image on it. */
+  entry: AllowlistEntry;
   planRoot: { publicKey: string; challengeId: string };
+  /** The bytes that it booted with. */
+  appCompose: Buffer;
 }
 
-/** Writes a desk's mechanism into the scratch folder. */
-export function writeMechanism(work: string): string {
-  const path = join(work, 'mechanism.yaml');
-  writeFileSync(path, localMechanism(readFileSync(SHIPPED_MECHANISM)));
-  return path;
+/** Where the mechanism leaves it to the plan. */
+const DEFAULT_REPS = 3;
+
+function pinnedReps({ place, options }: Local): number {
+  const { r } = trackRules(parseMechanism(readFileSync(place.mechanism)).mechanism, options.track);
+  return r === 'plan' ? DEFAULT_REPS : r;
 }
 
-/** The simulated TDX machine, booted with the compose that names this challenge's root key. */
-export async function startMachine(local: Local): Promise<EvalMachine> {
+/** What is deployed for this run: the image of its place, this challenge's root key, its agent's variables. */
+export async function composedFor(local: Local): Promise<Composed & { role: 'eval' }> {
   const state = join(local.work, 'challenge');
-  mkdirSync(state, { mode: 0o700 });
+  mkdirSync(state, { mode: 0o700, recursive: true });
   const planRoot = planRootOf(await loadIssuer(state));
-  const imageRef = `localhost/cvm-evaluator-guest-source@sha256:${guestSourceDigest(ROOT)}`;
-  const envNames = ['EVAL_PLAN', 'EVAL_RUN_TOKEN', ...local.agent.manifest.env];
-  const machine = await startSimulator({
-    work: local.work,
-    appCompose: renderAppCompose({ imageRef, planRoot, envNames }),
-    onLog: (line) => local.onLog('simulator', line),
-  });
+  const envNames = [...EVAL_ENV_NAMES, ...local.agent.manifest.env];
+  return { role: 'eval', imageRef: local.place.imageRef, planRoot, envNames, keyProviderId: null };
+}
+
+/** The simulated TDX machine, booted with the compose of this run; its entry is the one that the challenge lists. */
+export async function startMachine(local: Local): Promise<EvalMachine> {
+  const composed = await composedFor(local);
+  const appCompose = renderComposed(composed);
+  const onLog = (line: string) => local.onLog('simulator', line);
+  const machine = await startSimulator({ work: local.work, appCompose, onLog });
   keep(local, machine.running);
-  const { measurement, keyProvider, vmShape } = machine;
+  const entry = await publishedEntry(machine, composed, local.place.gitRevision);
+  const { image_ref, measurement, key_provider, vm_shape } = entry;
   const evalApp = {
-    image_ref: imageRef,
+    image_ref,
     compose_hash: measurement.compose_hash,
     measurement,
-    key_provider: keyProvider,
-    vm_shape: vmShape,
+    key_provider,
+    vm_shape,
   };
-  return { ...machine, evalApp, planRoot };
+  return { ...machine, evalApp, entry, planRoot: composed.planRoot, appCompose };
 }
 
 /** What the challenge hands out for a run. */
@@ -78,7 +90,7 @@ export interface IssuedRun {
 const PUBLIC_FILES = ['plan.json', 'plan-root.json', 'allowlist.json', 'root.pem', 'collateral.json'];
 
 /** A server's end before the guest's ends the run. */
-function keep(local: Local, running: Running): void {
+export function keep(local: Pick<Local, 'running' | 'fail'>, running: Running): void {
   local.running.push(running);
   running.exited.then((code) =>
     local.fail(
@@ -87,7 +99,7 @@ function keep(local: Local, running: Running): void {
   );
 }
 
-/** The challenge: issues the plan, copied into `out`, and serves it over TLS on loopback. */
+/** The challenge: issues the plan, copied into `out`, and serves it over TLS where the guest reaches it. */
 export async function startChallengeProcess(local: Local, machine: EvalMachine): Promise<IssuedRun> {
   const { options, agent, loaded } = local;
   const zip = join(local.work, 'agent.zip');
@@ -95,10 +107,9 @@ export async function startChallengeProcess(local: Local, machine: EvalMachine):
   // Not --out itself: the run token stays in the scratch folder.
   const issued = join(local.work, 'issued');
   const tasks = loaded.planned;
-  const { image_ref, measurement, key_provider, vm_shape } = machine.evalApp;
   const config = {
     state_dir: join(local.work, 'challenge'),
-    host: '127.0.0.1',
+    host: local.place.challengeHost,
     port: 0,
     key_release_port: 0,
     out_dir: issued,
@@ -107,13 +118,8 @@ export async function startChallengeProcess(local: Local, machine: EvalMachine):
     golden_key_path: loaded.goldenKey,
     reviews: admissionOf(options),
     collateral: machine.collateral,
-    allowlist: {
-      schema_version: 1,
-      entries: [
-        { measurement, key_provider, vm_shape, os_version: 'simulated', image_ref, git_revision: 'local' },
-      ],
-    },
-    mechanism_path: local.mechanism,
+    allowlist: { schema_version: 1, entries: [machine.entry] },
+    mechanism_path: local.place.mechanism,
     agent_zip_path: zip,
     agent_env: agent.manifest.env.filter((name) => options.agentEnv.includes(name)),
     cache: {
@@ -123,7 +129,9 @@ export async function startChallengeProcess(local: Local, machine: EvalMachine):
       tasks,
     },
     select: { n: tasks.length },
-    r: options.reps,
+    track: options.track,
+    labels_cache_path: trackKind(options.track) === 'behavioural' ? loaded.cache.directory : null,
+    r: options.reps ?? pinnedReps(local),
     policy: options.policy,
     n_concurrent: options.concurrency,
     ranked: options.weight === 'ranked',
@@ -141,45 +149,29 @@ export async function startChallengeProcess(local: Local, machine: EvalMachine):
   });
   keep(local, running);
   for (const name of PUBLIC_FILES) copyFileSync(join(issued, name), join(options.out, name));
-  copyFileSync(local.mechanism, join(options.out, 'mechanism.yaml'));
+  copyFileSync(local.place.mechanism, join(options.out, 'mechanism.yaml'));
   const runToken = readFileSync(join(issued, 'run-token'), 'ascii');
   return { planBytes: readFileSync(join(issued, 'plan.json')), runToken };
 }
 
 /** The guest, with what a deployed VM would hand it: the plan and the token as variables, nothing in argv. */
-export function startGuest(
+export async function startGuest(
   local: Local,
   machine: EvalMachine,
   { planBytes, runToken }: IssuedRun,
   handlers: { onStdout: (line: string) => void; onStderr: (line: string) => void },
-): Running {
-  const { options, loaded } = local;
+): Promise<Running> {
   const agentEnv = Object.fromEntries(
-    options.agentEnv.flatMap((name) =>
+    local.options.agentEnv.flatMap((name) =>
       process.env[name] === undefined ? [] : [[name, process.env[name] ?? '']],
     ),
   );
-  const running = startProcess({
-    name: 'guest',
-    script: join(ROOT, 'guest/eval.ts'),
-    args: [
-      '--plan-root',
-      machine.planRoot.publicKey,
-      '--challenge-id',
-      machine.planRoot.challengeId,
-      '--cache',
-      loaded.cache.directory,
-      '--mechanism',
-      local.mechanism,
-      '--engine-socket',
-      options.engineSocket,
-      '--guest-agent-socket',
-      machine.socket,
-      ...(options.agent === 'oracle' && loaded.solutions ? ['--solutions', loaded.solutions] : []),
-      ...(options.weight === 'calibration' ? ['--logs', join(options.out, 'reps')] : []),
-    ],
+  const { appCompose, planRoot, socket } = machine;
+  const running = await local.place.start({
+    appCompose,
+    planRoot,
+    guestAgentSocket: socket,
     env: { ...agentEnv, EVAL_PLAN: planBytes.toString('base64url'), EVAL_RUN_TOKEN: runToken },
-    input: '',
     ...handlers,
   });
   local.running.push(running);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { readGoldenKey } from '../../challenge/golden-key.ts';
 import { parseAgentPackage } from '../../guest/agent/package.ts';
 import type { AgentPackage } from '../../guest/agent/types.ts';
+import { trackKind } from '../../guest/consensus/track-kind.ts';
 import { connectDocker } from '../../guest/engine/docker.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { verifyEngineFloor } from '../../guest/stages/engine-floor.ts';
@@ -16,7 +17,7 @@ import { zipDirectory } from '../agent/zip-directory.ts';
 import { bakeTasks } from '../tasks/bake.ts';
 import { writeGoldenKey } from '../tasks/golden-key.ts';
 import { engineAbsence } from '../tasks/image-store.ts';
-import { buildToolchain } from '../toolchain/build.ts';
+import { buildBaseToolchain } from '../toolchain/build.ts';
 import type { RunOptions } from './options.ts';
 
 /**
@@ -61,6 +62,8 @@ export interface LoadedCache {
   solutions: string | null;
   /** The file of the key that the cache is sealed under; null when its tests lie in plain. */
   goldenKey: string | null;
+  /** Whether this run has baked it, or was given it. */
+  origin: 'given' | 'made';
   /** The chosen tasks, as a plan orders them. */
   planned: readonly PlanTask[];
 }
@@ -84,7 +87,7 @@ async function bakedCache(
   if (existsSync(join(options.cache, 'manifest.json'))) {
     const cache = await openCache(options.cache);
     verifyGoldenKeyGiven(cache, options);
-    return { cache, solutions: options.solutions, goldenKey: options.goldenKey };
+    return { cache, solutions: options.solutions, goldenKey: options.goldenKey, origin: 'given' };
   }
   const goldenKey = options.goldenKey ?? join(work, 'golden.key');
   if (options.goldenKey === null) await writeGoldenKey(goldenKey);
@@ -93,13 +96,20 @@ async function bakedCache(
     from: [options.cache],
     out,
     only: options.tasks,
+    track: options.track,
     live: [],
     seal: { goldenKey: readGoldenKey(goldenKey), random: randomBytes },
     engineSocket: options.engineSocket,
-    toolchain: buildToolchain,
+    toolchain: buildBaseToolchain,
+    check: null,
     onProgress,
   });
-  return { cache: await openCache(out), solutions: options.solutions ?? options.cache, goldenKey };
+  return {
+    cache: await openCache(out),
+    solutions: options.solutions ?? options.cache,
+    goldenKey,
+    origin: 'made',
+  };
 }
 
 /**
@@ -111,7 +121,7 @@ export async function loadCache(
   work: string,
   onProgress: (message: string) => void,
 ): Promise<LoadedCache> {
-  const { cache, solutions, goldenKey } = await bakedCache(options, work, onProgress);
+  const { cache, solutions, goldenKey, origin } = await bakedCache(options, work, onProgress);
   if (options.weight === 'ranked' && cache.cacheId === null) {
     throw new EvaluatorError(
       'cache_not_sealed',
@@ -124,11 +134,12 @@ export async function loadCache(
       '--agent oracle: a baked cache has no solutions; name the plain tasks with --solutions',
     );
   }
-  return { cache, solutions, goldenKey, planned: planTasks(cache, options) };
+  return { cache, solutions, goldenKey, origin, planned: planTasks(cache, options) };
 }
 
 function planTask(task: CachedTask, weight: RunOptions['weight']): PlanTask {
-  const open = weight === 'calibration' && task.config.environment.allowInternet;
+  const isTerminal = trackKind(task.track) === 'terminal-bench';
+  const open = isTerminal && weight === 'calibration' && task.config.environment.allowInternet;
   return {
     task_id: task.taskId,
     task_digest: task.taskDigest,
@@ -139,16 +150,18 @@ function planTask(task: CachedTask, weight: RunOptions['weight']): PlanTask {
   };
 }
 
-/** The chosen tasks as a plan orders them. @throws task_unknown. */
+/** The chosen tasks of the track, as a plan orders them. @throws task_unknown. */
 function planTasks(cache: TaskCache, options: RunOptions): PlanTask[] {
-  const unknown = options.tasks.find((name) => !cache.taskIds.includes(name));
+  const ofTrack = cache.taskIds.filter((name) => cache.task(name).track === options.track);
+  const unknown = options.tasks.find((name) => !ofTrack.includes(name));
   if (unknown !== undefined) {
     throw new EvaluatorError(
       'task_unknown',
-      `--tasks: no task ${JSON.stringify(unknown)} in ${options.cache}; it has ${cache.taskIds.join(', ')}`,
+      `--tasks: no task ${JSON.stringify(unknown)} of track ${options.track} in ${options.cache}; it has ${ofTrack.join(', ')}`,
     );
   }
-  const chosen =
-    options.tasks.length > 0 ? cache.taskIds.filter((name) => options.tasks.includes(name)) : cache.taskIds;
+  if (ofTrack.length === 0)
+    throw new EvaluatorError('task_unknown', `--track ${options.track}: ${options.cache} has no such task`);
+  const chosen = options.tasks.length > 0 ? ofTrack.filter((name) => options.tasks.includes(name)) : ofTrack;
   return chosen.map((name) => planTask(cache.task(name), options.weight));
 }

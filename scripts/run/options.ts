@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { trackKind } from '../../guest/consensus/track-kind.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 import type { Policy } from '../../guest/wire/plan.ts';
 import { envName } from '../../guest/wire/scalars.ts';
@@ -6,8 +9,8 @@ import { isBuiltinAgent } from '../agent/builtin.ts';
 import { nameList, parseOptions, required } from '../cli/arguments.ts';
 import { existingPath, outputFolder, timeName } from '../cli/paths.ts';
 
-export const USAGE = `evaluator run --cache DIR --agent DIR|ZIP|oracle|nop [--tasks a,b] [--reps N] [--concurrency N]
-              [--policy vote|mean] [--solutions DIR] [--agent-env NAME,...] [--engine SOCKET]
+export const USAGE = `evaluator run --cache DIR --agent DIR|ZIP|oracle|nop|auditor [--track NAME] [--tasks a,b] [--reps N] [--concurrency N]
+              [--policy vote|mean] [--solutions DIR] [--agent-env NAME,...] [--engine SOCKET] [--image [REF]]
               [--golden-key FILE] [--ranked] [--review FILE] [--require-review] [--out DIR] [--json]`;
 
 export const HELP = `usage: ${USAGE}
@@ -15,16 +18,19 @@ export const HELP = `usage: ${USAGE}
 Judges an agent on tasks: a simulated TDX machine, a challenge and the guest run as separate processes.
 
   --cache DIR        a baked cache, or a folder of plain tasks, which is baked on the fly
-  --agent WHAT       a folder or ZIP with agent.yaml, or one of the two that check tasks: oracle, nop
+  --agent WHAT       a folder or ZIP with agent.yaml, or one of ours that check tasks: oracle, nop, auditor
+  --track NAME       skills, mcp_servers, packages, repositories or terminal-bench (default)
   --tasks a,b        these tasks only (default: all)
-  --reps N           repetitions per task, 1 to 64 (default 3)
+  --reps N           repetitions per task, 1 to 64 (default: the track's, 3 on terminal-bench)
   --concurrency N    reps at once at the most, 1 to 64 (default: the machine's CPUs)
-  --policy NAME      vote: a strict majority of reps passes (default); mean: the mean reward
+  --policy NAME      terminal-bench: vote, a strict majority of reps passes (default), or mean, the mean reward
   --solutions DIR    plain tasks for the oracle, beside a baked cache
   --agent-env NAMES  variables of this environment that the agent may see, if it asks for them
   --engine SOCKET    the container engine (default /var/run/docker.sock)
+  --image [REF]      the guest runs as its image, in a container with what its compose says: REF, which the engine
+                     has, or the image of the checked-out commit, built now with the sealed cache in it
   --golden-key FILE  what a sealed cache was baked under; a folder of plain tasks is sealed under a new one
-  --ranked           no network, no logs, a sealed cache; not for oracle and nop
+  --ranked           no network, no logs, a sealed cache; not for our own agents
   --review FILE      the accepted review that \`evaluator review\` left; it is verified anew, with the files beside it
   --require-review   refuse to run without one
   --out DIR          where plan, result, receipt and all that \`verify\` needs is left
@@ -37,13 +43,18 @@ exit codes: 0 accepted, 1 rejected, 2 refused input, 3 verification failed, 5 ab
 export interface RunOptions {
   cache: string;
   agent: string;
+  track: string;
   tasks: readonly string[];
-  reps: number;
+  /** null: as many as the track has. */
+  reps: number | null;
   concurrency: number;
-  policy: Policy;
+  /** null on every track but terminal-bench. */
+  policy: Policy | null;
   solutions: string | null;
   agentEnv: readonly string[];
   engineSocket: string;
+  /** The image that the guest runs as: one to be built, or a name on the engine; null: a process of this machine. */
+  image: GuestImageChoice | null;
   goldenKey: string | null;
   weight: 'ranked' | 'calibration';
   /** The accepted review that admits the run; null: none is asked for. */
@@ -51,6 +62,8 @@ export interface RunOptions {
   out: string;
   format: 'json' | 'table';
 }
+
+export type GuestImageChoice = { kind: 'built' } | { kind: 'named'; ref: string };
 
 function refuse(message: string): never {
   throw new EvaluatorError('usage', `run: ${message}`);
@@ -63,9 +76,33 @@ function count(text: string, option: string): number {
   return value;
 }
 
-function policy(text: string): Policy {
+function policy(track: string, text: string | undefined): Policy | null {
+  if (trackKind(track) !== 'terminal-bench') {
+    if (text !== undefined) refuse(`--policy ${JSON.stringify(text)}: track ${track} has none`);
+    return null;
+  }
+  if (text === undefined) return 'vote';
   if (text === 'vote' || text === 'mean') return text;
   return refuse(`--policy ${JSON.stringify(text)}: must be vote or mean`);
+}
+
+/** What `--image` means without a name. */
+const BUILD = 'build';
+
+/** An option that may stand alone: there it gets this value. */
+function withImplied(argv: readonly string[], option: string, value: string): string[] {
+  return argv.flatMap((argument, index) => {
+    const next = argv[index + 1];
+    return argument === option && (next === undefined || next.startsWith('-')) ? [option, value] : [argument];
+  });
+}
+
+function guestImage(ref: string | undefined, cache: string): GuestImageChoice | null {
+  if (ref === undefined) return null;
+  if (ref === BUILD) return { kind: 'built' };
+  if (!existsSync(join(cache, 'manifest.json')))
+    refuse(`--image ${ref}: --cache ${cache} must be the baked cache that is in it`);
+  return { kind: 'named', ref };
 }
 
 function variables(names: string[]): string[] {
@@ -82,17 +119,19 @@ const existing = (path: string, option: string) => existingPath('run', option, p
 /** Reads the verb's options; null when help was asked for. @throws usage. */
 export function readOptions(argv: readonly string[], nowMs: number): RunOptions | null {
   const values = parseOptions(
-    argv,
+    withImplied(argv, '--image', BUILD),
     {
       cache: { type: 'string' },
       agent: { type: 'string' },
       tasks: { type: 'string', multiple: true },
-      reps: { type: 'string', default: '3' },
+      track: { type: 'string', default: 'terminal-bench' },
+      reps: { type: 'string' },
       concurrency: { type: 'string', default: String(Math.min(availableParallelism(), 64)) },
-      policy: { type: 'string', default: 'vote' },
+      policy: { type: 'string' },
       solutions: { type: 'string' },
       'agent-env': { type: 'string', multiple: true },
       engine: { type: 'string', default: '/var/run/docker.sock' },
+      image: { type: 'string' },
       'golden-key': { type: 'string' },
       ranked: { type: 'boolean', default: false },
       review: { type: 'string' },
@@ -112,13 +151,15 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
   return {
     cache: existing(required(values.cache, 'cache', USAGE), 'cache'),
     agent: isBuiltinAgent(agent) ? agent : existing(agent, 'agent'),
+    track: values.track,
     tasks: nameList(values.tasks),
-    reps: count(values.reps, 'reps'),
+    reps: values.reps === undefined ? null : count(values.reps, 'reps'),
     concurrency: count(values.concurrency, 'concurrency'),
-    policy: policy(values.policy),
+    policy: policy(values.track, values.policy),
     solutions: values.solutions === undefined ? null : existing(values.solutions, 'solutions'),
     agentEnv: variables(nameList(values['agent-env'])),
     engineSocket: values.engine,
+    image: guestImage(values.image, required(values.cache, 'cache', USAGE)),
     goldenKey: values['golden-key'] === undefined ? null : existing(values['golden-key'], 'golden-key'),
     weight: values.ranked ? 'ranked' : 'calibration',
     review: values.review === undefined ? null : existing(values.review, 'review'),

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { trackKind } from '../../guest/consensus/track-kind.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { askChallenge, SMALL_REPLY } from '../../guest/net/challenge-client.ts';
 import { decodeF64be } from '../../guest/wire/f64.ts';
@@ -14,6 +15,8 @@ const POLL_MS = 100;
 export interface Judgement {
   state: string;
   reason_code: string | null;
+  /** Null unless accepted. */
+  score_f64be: string | null;
 }
 
 /** Asks until the challenge has judged. @throws judgement_late. */
@@ -49,6 +52,7 @@ export interface RepTimes {
 export interface Summary {
   accepted: boolean;
   reason_code: string | null;
+  /** Of a behavioural track the challenge's figure: the record has none. */
   score: number | null;
   tasks: {
     task_id: string;
@@ -57,7 +61,12 @@ export interface Summary {
     reps: {
       outcome: string;
       failure: string | null;
-      reward: number | null;
+      /** Of terminal-bench; null: the rep failed. */
+      reward?: number | null;
+      /** Of a behavioural track. */
+      decision?: string | null;
+      /** Of repositories: F2. */
+      f2?: number | null;
       wall_ms: number;
       cpu_ms: number;
       memory_peak_bytes: number;
@@ -68,11 +77,18 @@ export interface Summary {
   result: Result | null;
 }
 
-function reward(rep: RepRecord): number | null {
-  return rep.value && 'reward_f64be' in rep.value ? decodeF64be(rep.value.reward_f64be) : null;
-}
-
 const score = (f64be: string | null) => (f64be === null ? null : decodeF64be(f64be));
+
+type Figure = Pick<Summary['tasks'][number]['reps'][number], 'reward' | 'decision' | 'f2'>;
+
+/** A rep's value under the name that its track has for it. */
+function figureOf(track: string, { value }: RepRecord): Figure {
+  const kind = trackKind(track);
+  if (kind === 'behavioural') return { decision: value && 'verdict' in value ? value.verdict : null };
+  if (kind === 'repositories')
+    return { f2: value && 'score_f64be' in value ? decodeF64be(value.score_f64be) : null };
+  return { reward: value && 'reward_f64be' in value ? decodeF64be(value.reward_f64be) : null };
+}
 
 /** A finished run, for people and programs. */
 export function summarize(result: Result, judgement: Judgement, times: readonly RepTimes[]): Summary {
@@ -80,7 +96,7 @@ export function summarize(result: Result, judgement: Judgement, times: readonly 
   return {
     accepted: judgement.state === 'accepted',
     reason_code: judgement.reason_code,
-    score: score(result.score_record.final.score_f64be),
+    score: score(result.score_record.final.score_f64be ?? judgement.score_f64be),
     tasks: result.score_record.tasks.map((task) => ({
       task_id: task.task_id,
       verdict: task.verdict,
@@ -88,7 +104,7 @@ export function summarize(result: Result, judgement: Judgement, times: readonly 
       reps: task.reps.map((rep) => ({
         outcome: rep.outcome,
         failure: rep.failure,
-        reward: reward(rep),
+        ...figureOf(result.score_record.track, rep),
         wall_ms: rep.wall_ms,
         cpu_ms: rep.cpu_ms,
         memory_peak_bytes: rep.memory_peak_bytes,

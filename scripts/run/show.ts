@@ -1,3 +1,4 @@
+import { trackKind } from '../../guest/consensus/track-kind.ts';
 import type { Summary } from './outcome.ts';
 
 type Paint = (text: string, tone: 'good' | 'bad' | 'dim') => string;
@@ -17,10 +18,18 @@ type Rep = Summary['tasks'][number]['reps'][number];
 
 function repMark(rep: Rep): string {
   if (rep.outcome === 'failed') return rep.failure ?? 'failed';
-  return rep.reward === null ? 'done' : String(Math.round(rep.reward * 1000) / 1000);
+  if (rep.decision) return rep.decision;
+  const figure = rep.reward ?? rep.f2 ?? null;
+  return figure === null ? 'done' : String(Math.round(figure * 1000) / 1000);
 }
 
-/** One line a task: verdict, each rep's reward or failure, the largest figures of its reps. */
+/** Whether a behavioural verdict is right is not for this side to know. */
+function toneOf({ verdict, score }: Summary['tasks'][number]): 'good' | 'bad' | 'dim' {
+  if (verdict === null) return score ? 'good' : 'bad';
+  return verdict === 'PASS' ? 'good' : verdict === 'FAIL' ? 'bad' : 'dim';
+}
+
+/** One line a task: verdict or score, each rep's value or failure, the largest figures of its reps. */
 export function table(summary: Summary, paint: Paint): string {
   const width = Math.max(4, ...summary.tasks.map((task) => task.task_id.length));
   const reps = summary.tasks.map((task) => task.reps.map(repMark).join('  '));
@@ -28,10 +37,11 @@ export function table(summary: Summary, paint: Paint): string {
   const head = `${'task'.padEnd(width)}  verdict  ${'reps'.padEnd(repsWidth)}  wall      cpu       memory`;
   const rows = summary.tasks.map((task, i) => {
     const most = (pick: (rep: Rep) => number) => Math.max(...task.reps.map(pick));
-    const verdict = (task.verdict ?? 'none').padEnd(7);
+    const f2 = task.verdict === null && task.score !== null ? task.score.toFixed(4) : null;
+    const verdict = (task.verdict ?? f2 ?? 'none').padEnd(7);
     return [
       task.task_id.padEnd(width),
-      paint(verdict, task.verdict === 'PASS' ? 'good' : 'bad'),
+      paint(verdict, toneOf(task)),
       (reps[i] ?? '').padEnd(repsWidth),
       seconds(most((rep) => rep.wall_ms)).padEnd(8),
       seconds(most((rep) => rep.cpu_ms)).padEnd(8),
@@ -41,10 +51,17 @@ export function table(summary: Summary, paint: Paint): string {
   return [paint(head, 'dim'), ...rows].join('\n');
 }
 
+function countedTasks({ tasks, result }: Summary): string {
+  const kind = result && trackKind(result.score_record.track);
+  if (kind === 'behavioural') return `MCC over ${tasks.length} tasks, computed by the challenge`;
+  if (kind === 'repositories') return `the mean F2 of ${tasks.length} tasks`;
+  const passed = tasks.filter((task) => task.verdict === 'PASS').length;
+  return `${passed} of ${tasks.length} tasks passed`;
+}
+
 /** The last line: what the challenge said. */
 export function verdictLine(summary: Summary, out: string, paint: Paint): string {
-  const passed = summary.tasks.filter((task) => task.verdict === 'PASS').length;
-  const counted = `score ${summary.score === null ? 'none' : summary.score.toFixed(4)}, ${passed} of ${summary.tasks.length} tasks passed`;
+  const counted = `score ${summary.score === null ? 'none' : summary.score.toFixed(4)}, ${countedTasks(summary)}`;
   return summary.accepted
     ? `${paint('accepted', 'good')}: ${counted}; RESULT and receipt in ${out}`
     : `${paint('rejected', 'bad')}: ${summary.reason_code ?? 'no reason given'}; RESULT in ${out}`;
@@ -54,8 +71,11 @@ export function verdictLine(summary: Summary, out: string, paint: Paint): string
 export function progressLine(event: Record<string, unknown>, paint: Paint): string | null {
   if (event.event === 'stage') return event.mark === 'begin' ? paint(`${event.stage} ...`, 'dim') : null;
   if (event.event === 'rep') {
-    const outcome = event.outcome === 'completed' ? `reward ${event.reward}` : `failed: ${event.failure}`;
-    const tone = event.reward === 1 ? 'good' : 'bad';
+    const value =
+      event.verdict ?? (event.score === undefined ? `reward ${event.reward}` : `F2 ${event.score}`);
+    const outcome = event.outcome === 'completed' ? String(value) : `failed: ${event.failure}`;
+    const isGood = event.reward === 1 || (event.outcome === 'completed' && event.reward === undefined);
+    const tone = isGood ? 'good' : 'bad';
     return `  ${event.task_id} rep ${event.rep}: ${paint(outcome, tone)} in ${seconds(Number(event.wall_ms))}`;
   }
   if (event.event === 'progress') return paint(String(event.message), 'dim');

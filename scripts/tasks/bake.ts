@@ -1,7 +1,9 @@
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
+import { artifactPathsProblem } from '../../guest/tasks/artifact-paths.ts';
 import { cacheDigest, encodeManifest, type Manifest, type ManifestTask } from '../../guest/tasks/manifest.ts';
+import { SEALED_FOLDER, sealedName } from '../../guest/tasks/sealed-blob.ts';
 import {
   digestFiles,
   isPublicFile,
@@ -10,12 +12,12 @@ import {
   taskDigest,
 } from '../../guest/tasks/source-digest.ts';
 import type { TaskFile } from '../../guest/tasks/types.ts';
+import { checkTasks, keepStable, type ToCheck } from './check.ts';
+import type { TaskCheck } from './check-task.ts';
 import { connectImageStore, type ImageStore } from './image-store.ts';
 import { type CacheSeal, newCacheSeal, type Sealing, salted, writeSealed } from './seal.ts';
 import { findTasks, readTask, type SourceTask } from './source.ts';
 import { resolveImage, type SilentRegistries } from './task-image.ts';
-
-const TRACK = 'terminal-bench';
 
 export interface BakeOptions {
   /** Folders of plain tasks. */
@@ -24,6 +26,8 @@ export interface BakeOptions {
   out: string;
   /** Task names; empty means all. */
   only: readonly string[];
+  /** Tasks of this track alone; null: of every track. */
+  track: string | null;
   /** Tasks whose services must go on while their tests run, where their own task.toml may not say so. */
   live: readonly string[];
   engineSocket: string;
@@ -31,7 +35,19 @@ export interface BakeOptions {
   seal: Sealing | null;
   /** Writes the verifier's tools, a tar; null for a cache without. */
   toolchain: ((options: { outFile: string }) => Promise<{ digest: string }>) | null;
+  /** null: nothing is run; a mode is what the task says. Needs `toolchain`. */
+  check: BakeCheck | null;
   onProgress(message: string): void;
+}
+
+/** How a bake checks its tasks. */
+export interface BakeCheck {
+  reps: number;
+  /** What becomes of the cache when a task cannot be built, or fails its check. */
+  failing: 'refuse' | 'leave_out';
+  logs: string | null;
+  /** Told of every check before anything is refused. */
+  onChecked(found: { checks: readonly TaskCheck[]; unbuilt: readonly EvaluatorError[] }): void;
 }
 
 export interface BakeResult {
@@ -65,6 +81,15 @@ function evidenceOf(files: readonly TaskFile[]): ManifestTask['evidence'] {
   return { kind: script.includes('ctrf.json') ? 'ctrf' : 'none', passed: null };
 }
 
+/** What mode `artifact` carries over: what the task names, else its image's WORKDIR. @throws task_unsupported. */
+function artifactPaths({ taskId, config }: SourceTask, workdir: string): string[] {
+  const named = config.verifier.artifactPaths;
+  const paths = named.length > 0 ? [...named] : [workdir];
+  const problem = artifactPathsProblem(paths);
+  if (problem === null) return paths;
+  throw new EvaluatorError('task_unsupported', `task ${taskId}: verifier mode artifact: ${problem}`);
+}
+
 async function describe(
   store: ImageStore,
   task: SourceTask,
@@ -74,7 +99,8 @@ async function describe(
 ): Promise<ManifestTask> {
   const digests = digestFiles(task.files);
   const digest = taskDigest(digests);
-  const { image, source, base } = await resolveImage(store, task, digest, silent);
+  const { image, source, base, workdir } = await resolveImage(store, task, digest, silent);
+  const verifier = live.includes(task.taskId) ? 'live' : task.config.verifier.mode;
   return {
     task_id: task.taskId,
     source_digest: sourceDigest(digests),
@@ -84,9 +110,9 @@ async function describe(
     image,
     image_source: source,
     base,
-    track: TRACK,
-    verifier: live.includes(task.taskId) ? 'live' : task.config.verifier.mode,
-    artifact_paths: [],
+    track: task.config.track,
+    verifier,
+    artifact_paths: verifier === 'artifact' ? artifactPaths(task, workdir) : [],
     evidence: evidenceOf(task.files),
     sealed: null,
   };
@@ -117,41 +143,78 @@ function refusal(failures: readonly EvaluatorError[]): EvaluatorError | null {
   });
 }
 
+/** @throws task_unknown when that very task was asked for. */
+function isOfOtherTrack({ taskId, config }: SourceTask, { track, only }: BakeOptions): boolean {
+  if (track === null || config.track === track) return false;
+  if (only.includes(taskId))
+    throw new EvaluatorError('task_unknown', `task ${taskId}: it is of track ${config.track}, not ${track}`);
+  return true;
+}
+
 async function bakeInto(work: string, options: BakeOptions): Promise<Manifest> {
   const chosen = chooseTasks(await findTasks(options.from), options);
   const store = await connectImageStore(options.engineSocket);
   const silent: SilentRegistries = new Set();
   const seal = options.seal && newCacheSeal(options.seal);
-  const tasks: ManifestTask[] = [];
+  const tasks: ToCheck[] = [];
   const failures: EvaluatorError[] = [];
   for (const [taskId, directory] of chosen) {
     options.onProgress(`baking ${taskId}`);
     try {
       const plain = await readTask(taskId, directory);
+      if (isOfOtherTrack(plain, options)) continue;
       const task = seal === null ? plain : salted(plain, seal);
       const entry = await describe(store, task, options.live, silent, seal);
       await writeTask(work, task, seal);
-      tasks.push(seal === null ? entry : await writeSealed(work, task, entry, seal));
+      const written = seal === null ? entry : await writeSealed(work, task, entry, seal);
+      tasks.push({ entry: written, directory });
     } catch (error) {
       if (!(error instanceof EvaluatorError) || error.code.startsWith('engine_')) throw error;
       failures.push(error);
     }
   }
   const refused = refusal(failures);
-  if (refused !== null) throw refused;
+  if (refused !== null && options.check?.failing !== 'leave_out') throw refused;
+  if (tasks.length === 0)
+    throw new EvaluatorError(
+      'task_unknown',
+      `no task of track ${options.track} in ${options.from.join(', ')}`,
+    );
   const toolchain = options.toolchain && (await options.toolchain({ outFile: join(work, 'toolchain.tar') }));
   return {
     schema_version: 1,
     cache_id: seal?.cacheId ?? null,
     toolchain_digest: toolchain?.digest ?? null,
-    tasks,
+    tasks: await checkedTasks(work, tasks, failures, options),
   };
+}
+
+/** The entries of the cache: what a check found is written into them, and what failed it is not among them. */
+async function checkedTasks(
+  work: string,
+  tasks: readonly ToCheck[],
+  unbuilt: readonly EvaluatorError[],
+  { check, engineSocket, onProgress }: BakeOptions,
+): Promise<ManifestTask[]> {
+  if (check === null) return tasks.map(({ entry }) => entry);
+  const toolchainTar = join(work, 'toolchain.tar');
+  const checks = await checkTasks(tasks, { ...check, engineSocket, toolchainTar, onProgress });
+  check.onChecked({ checks, unbuilt });
+  const kept = keepStable(tasks, checks, check.failing);
+  for (const { entry } of tasks)
+    if (!kept.some((one) => one.task_id === entry.task_id)) await drop(work, entry);
+  return kept;
+}
+
+async function drop(work: string, entry: ManifestTask): Promise<void> {
+  await rm(join(work, entry.task_id), { recursive: true });
+  if (entry.sealed !== null) await rm(join(work, SEALED_FOLDER, sealedName(entry)));
 }
 
 /**
  * Bakes plain tasks into a cache: public files, tests (sealed on request), and a manifest that pins every byte
  * and every image (spec/05). The same tasks and images give the same bytes, but for cache_id, salts and nonces.
- * @throws bake_output_exists, task_*, golden_key_invalid, image_*, engine_*, toolchain_*.
+ * @throws bake_output_exists, task_*, golden_key_invalid, image_*, engine_*, toolchain_*, bake_check_failed.
  */
 export async function bakeTasks(options: BakeOptions): Promise<BakeResult> {
   const out = resolve(options.out);

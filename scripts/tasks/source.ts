@@ -8,9 +8,9 @@ import { parseTaskToml } from '../../guest/tasks/task-toml.ts';
 import type { TaskConfig, TaskFile } from '../../guest/tasks/types.ts';
 import { taskId as taskIdSchema } from '../../guest/wire/scalars.ts';
 import { DEFAULT_IGNORE, parseIgnore } from './ignore.ts';
+import { verifyTrackFiles } from './track-files.ts';
 
 const MAX_TASK_BYTES = 512 * 1024 * 1024;
-const NEEDED = ['task.toml', 'instruction.md', 'environment/Dockerfile', 'tests/test.sh'];
 /** What lies beside the tasks in a cache. */
 const RESERVED = new Set(['manifest.json', 'toolchain.tar', SEALED_FOLDER]);
 const COMPOSE = /^environment\/(?:docker-)?compose\.ya?ml$/;
@@ -77,7 +77,7 @@ export async function findTasks(folders: readonly string[]): Promise<Map<string,
 
 /**
  * Reads one task package: every file that its digest covers.
- * @throws task_incomplete, task_unsupported, task_toml_invalid, task_file_*.
+ * @throws task_incomplete, task_unsupported, task_toml_invalid, track_unknown, ground_truth_invalid, task_file_*.
  */
 export async function readTask(taskId: string, directory: string): Promise<SourceTask> {
   const ownIgnore = join(directory, '.gitignore');
@@ -95,8 +95,7 @@ export async function readTask(taskId: string, directory: string): Promise<Sourc
       `${where}: ${total} bytes, at most ${MAX_TASK_BYTES} are baked`,
     );
   const paths = new Set(found.map((file) => file.path));
-  const absent = NEEDED.find((path) => !paths.has(path));
-  if (absent !== undefined) throw new EvaluatorError('task_incomplete', `${where}: ${absent} is missing`);
+  if (!paths.has('task.toml')) throw new EvaluatorError('task_incomplete', `${where}: task.toml is missing`);
   const foreign = [...paths].find((path) => path.startsWith('steps/') || COMPOSE.test(path));
   if (foreign !== undefined)
     throw new EvaluatorError(
@@ -108,5 +107,7 @@ export async function readTask(taskId: string, directory: string): Promise<Sourc
   for (const { path, executable } of found)
     files.push({ path, executable, bytes: await readRegularFile(directory, path) });
   const toml = await readRegularFile(directory, 'task.toml');
-  return { taskId, directory, files, config: parseTaskToml(toml, join(directory, 'task.toml')) };
+  const task = { taskId, directory, files, config: parseTaskToml(toml, join(directory, 'task.toml')) };
+  verifyTrackFiles(task);
+  return task;
 }

@@ -1,5 +1,6 @@
 import type { AcceptancePolicy } from '../../challenge/accept.ts';
 import { type Challenge, startChallenge } from '../../challenge/challenge.ts';
+import { NO_LABELS } from '../../challenge/labels.ts';
 import { SqliteLedger } from '../../challenge/ledger/sqlite.ts';
 import { NO_REVIEWS } from '../../challenge/reviews.ts';
 import { issueServerIdentity, type ServerIdentity } from '../../challenge/tls.ts';
@@ -70,6 +71,7 @@ export async function testChallenge(
       acceptedTcb: new Set(['UpToDate']),
       collateral: async () => platform.collateral,
       reviews: NO_REVIEWS,
+      labels: NO_LABELS,
       ...policy,
     },
     artifact: () => Buffer.from('the agent'),

@@ -49,6 +49,8 @@ export function challengeConfig(platform: Platform, overrides: Record<string, un
       tasks: [task('task-a'), task('task-b'), task('task-c')],
     },
     select: { n: 2 },
+    track: 'terminal-bench',
+    labels_cache_path: null as string | null,
     r: 3,
     policy: 'vote',
     n_concurrent: 2,

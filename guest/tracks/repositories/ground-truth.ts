@@ -4,6 +4,9 @@ import { parseForeignJson } from '../../wire/foreign-json.ts';
 import { parseSchema } from '../../wire/scalars.ts';
 import { findingSchema } from '../audit/agent-result.ts';
 
+/** Where a repositories task says what is planted; sealed like tests. */
+export const GROUND_TRUTH_FILE = 'tests/ground_truth.json';
+
 const LIMITS = { maxBytes: 1024 * 1024, maxDepth: 8 };
 const MAX_PLANTED = 256;
 
@@ -35,10 +38,10 @@ export type GroundTruth = z.infer<typeof groundTruthSchema>;
  */
 export function parseGroundTruth(bytes: Buffer, where: string): GroundTruth {
   try {
-    return parseSchema(groundTruthSchema, parseForeignJson(bytes, LIMITS), 'tests/ground_truth.json');
+    return parseSchema(groundTruthSchema, parseForeignJson(bytes, LIMITS), GROUND_TRUTH_FILE);
   } catch (error) {
     if (!(error instanceof EvaluatorError)) throw error;
     // The cause is dropped: it might quote what is hidden.
-    throw new EvaluatorError('ground_truth_invalid', `${where}: tests/ground_truth.json: ${error.code}`);
+    throw new EvaluatorError('ground_truth_invalid', `${where}: ${GROUND_TRUTH_FILE}: ${error.code}`);
   }
 }

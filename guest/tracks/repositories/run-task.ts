@@ -4,14 +4,14 @@ import { type Finding, parseRepositoryResult } from '../audit/agent-result.ts';
 import { type AuditedRep, runAudit } from '../audit/run-rep.ts';
 import { diskNeed, finishRep, ordersOf, repNeed, repsOf, together, withCapacity } from '../reps.ts';
 import type { RunTask, TrackTask } from '../track.ts';
-import { type GroundTruth, parseGroundTruth } from './ground-truth.ts';
+import { GROUND_TRUTH_FILE, type GroundTruth, parseGroundTruth } from './ground-truth.ts';
 import { scoreFindings } from './score.ts';
 
 /** What is planted in this task's repository; read only when no agent of it will start again. */
 async function groundTruth(task: TrackTask): Promise<GroundTruth> {
-  const file = (await task.tests()).find(({ path }) => path === 'tests/ground_truth.json');
+  const file = (await task.tests()).find(({ path }) => path === GROUND_TRUTH_FILE);
   if (file) return parseGroundTruth(file.bytes, `task ${task.trial.taskId}`);
-  throw new EvaluatorError('ground_truth_invalid', `task ${task.trial.taskId}: no tests/ground_truth.json`);
+  throw new EvaluatorError('ground_truth_invalid', `task ${task.trial.taskId}: no ${GROUND_TRUTH_FILE}`);
 }
 
 /**

@@ -14,6 +14,8 @@ export interface Collected {
   reward: number;
   /** The manifest's proof that tests ran is there (spec/03, Reward). */
   proof: 'shown' | 'missing';
+  /** Passed tests of the report that is the proof; null without one. */
+  passed: number | null;
   /** Requests that the verifier front does not serve; what an agent left may claim some, so a control decides. */
   unserved: readonly string[];
 }
@@ -41,13 +43,14 @@ export async function collect(
   const front = await read(engine, containerId, '.evaluator-front', MAX_FRONT_BYTES);
   const unserved = front ? front.toString('latin1').split('\n').filter(Boolean) : [];
   const reward = parseReward({ txt, json });
-  if (evidence.kind === 'none') return { reward, proof: txt || json ? 'shown' : 'missing', unserved };
+  if (evidence.kind === 'none')
+    return { reward, proof: txt || json ? 'shown' : 'missing', passed: null, unserved };
 
   const bytes = await read(engine, containerId, 'ctrf.json', MAX_CTRF_BYTES);
   const ctrf = bytes && parseCtrf(bytes);
-  if (!ctrf) return { reward: 0, proof: 'missing', unserved };
+  if (!ctrf) return { reward: 0, proof: 'missing', passed: null, unserved };
   const enough = evidence.passed === null || ctrf.passed >= evidence.passed;
-  return { reward: enough || reward < 1 ? reward : 0, proof: 'shown', unserved };
+  return { reward: enough || reward < 1 ? reward : 0, proof: 'shown', passed: ctrf.passed, unserved };
 }
 
 /** What test.sh printed, for a local run's logs; null when it is absent, too large or cannot be read. */

@@ -20,6 +20,8 @@ export type VerifiedTask = Omit<TrackTask, 'audited'>;
 
 export interface Verification {
   reward: number;
+  /** Passed tests of the report that proves that tests ran; null without one. */
+  passed: number | null;
   /** Wall time of the tests themselves, ms. */
   verifierMs: number;
   /** What test.sh printed; null when ranked: no byte of a container is kept then (spec/03). */
@@ -116,11 +118,14 @@ async function verifyAt(
   const { verifierMs } = attempt;
   const testOutput =
     task.disclosure === 'full' ? await readTestOutput(context.engine, target.containerId) : null;
-  if (attempt.end === 'timeout' || attempt.end === 'disk_limit') return { reward: 0, verifierMs, testOutput };
-  if (attempt.collected && proves(attempt))
-    return { reward: attempt.collected.reward, verifierMs, testOutput };
+  const wrong = { reward: 0, passed: null, verifierMs, testOutput };
+  if (attempt.end === 'timeout' || attempt.end === 'disk_limit') return wrong;
+  if (attempt.collected && proves(attempt)) {
+    const { reward, passed } = attempt.collected;
+    return { reward, passed, verifierMs, testOutput };
+  }
   await verifyVerifier(context, task, tests);
-  return { reward: 0, verifierMs, testOutput };
+  return wrong;
 }
 
 /**
