@@ -2,6 +2,7 @@ import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
+import { openCache } from '../../guest/tasks/cache.ts';
 import { connectImageStore } from '../tasks/image-store.ts';
 import { GUEST_BASE } from './base.ts';
 import {
@@ -118,12 +119,18 @@ export async function writeContext(request: BuildRequest, context: string): Prom
   return withWorkFolder((work) => prepare(request, digest, { source: join(work, 'source'), context }));
 }
 
+/** What an image is called in buildah's store: one name for each commit and cache, so that two builds never meet. */
+async function storeName(role: ImageRole, { commit }: Revision, cache: string | null): Promise<string> {
+  const tasks = cache === null ? '' : `-${(await openCache(cache)).cacheDigest.slice(0, 12)}`;
+  return `localhost/cvm-evaluator/${role}:${commit.slice(0, 12)}${tasks}`;
+}
+
 /**
  * Builds one image of a repository's commit below the folder `work`, which the caller removes.
  * @throws build_*, usage, cache_*.
  */
 export async function buildImage(request: BuildRequest, work: string): Promise<BuiltImage> {
-  const { role, base, builder, onProgress } = request;
+  const { role, base, builder, cache, onProgress } = request;
   verifyCacheChoice(role, request.cache);
   const digest = await readyBase(base, builder);
   const place = { source: join(work, 'source'), context: join(work, 'context') };
@@ -133,7 +140,7 @@ export async function buildImage(request: BuildRequest, work: string): Promise<B
   const built = { role, revision, base: { name: base, digest }, packages };
   const folder = join(work, 'image');
   if (builder === 'buildkit') return { ...(await buildWithBuildKit(build, folder)), ...built, name: null };
-  const name = `localhost/cvm-evaluator/${role}:${revision.commit.slice(0, 12)}`;
+  const name = await storeName(role, revision, cache);
   await buildWithBuildah(build, name);
   return { ...(await exportImage(name, folder)), ...built, name };
 }
@@ -170,6 +177,12 @@ export async function loadImage(image: BuiltImage, engineSocket: string): Promis
   const { tag } = IMAGES[image.role];
   const { name } = image;
   if (name === null) throw new EvaluatorError('usage', '--load: only an image that buildah built');
+  await loadStored(name, tag, engineSocket);
+  return tag;
+}
+
+/** Gives what buildah's store has as `name` to a container engine, as `tag`. @throws build_failed, engine_absent. */
+export async function loadStored(name: string, tag: string, engineSocket: string): Promise<void> {
   const store = await connectImageStore(engineSocket);
   await withWorkFolder(async (work) => {
     const file = join(work, 'image.tar');
@@ -177,7 +190,6 @@ export async function loadImage(image: BuiltImage, engineSocket: string): Promis
     const error = await store.load(file);
     if (error !== null) throw new EvaluatorError('build_failed', `the engine took no image: ${error}`);
   });
-  return tag;
 }
 
 /** Writes the image into `folder` as an OCI image layout, digests unchanged. @throws build_failed. */
