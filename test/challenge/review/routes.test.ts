@@ -1,3 +1,4 @@
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PARKED_FOR_MS } from '../../../challenge/ledger/parking.ts';
 import { EvaluatorError } from '../../../guest/errors.ts';
@@ -207,6 +208,18 @@ describe('a report', () => {
     await one.post('modelCallStarted', notice('another request'));
     expect((await one.post('report', one.report())).status).toBe(202);
     expect(await stateOf()).toEqual(['trust_failed', 'review_call_mismatch']);
+  });
+
+  it('over a nonce that was used before ends its session', async () => {
+    await one.announce();
+    const raw = new DatabaseSync(challenge.path);
+    raw.exec('PRAGMA foreign_keys = OFF');
+    raw
+      .prepare('INSERT INTO consumed_review_nonces VALUES (?, ?)')
+      .run(one.assignment.review_nonce, 'another session');
+    raw.close();
+    expect((await one.post('report', one.report())).status).toBe(202);
+    expect(await stateOf()).toEqual(['trust_failed', 'review_nonce_consumed']);
   });
 
   it('of the largest size is received and judged', async () => {
