@@ -1,5 +1,6 @@
+import { secp256k1 } from '@noble/curves/secp256k1';
+import { keccak_256 } from '@noble/hashes/sha3';
 import { encryptEnvVars } from '@phala/dstack-sdk/encrypt-env-vars';
-import { verifyEnvEncryptPublicKeyLegacy } from '@phala/dstack-sdk/verify-env-encrypt-public-key';
 import { EvaluatorError } from '../../guest/errors.ts';
 import type { SignedEnvKey } from './cloud.ts';
 
@@ -20,6 +21,23 @@ function invalid(problem: string): EvaluatorError {
 }
 
 /**
+ * Verified under the expected key, where the SDK returns whatever key it recovers, and writes a stack to stderr
+ * when there is none. The API hands out no time with a signature, so there is none to check.
+ */
+function isSigned(publicKey: string, signature: string, { appId, kmsSigner }: ExpectedEnvKey): boolean {
+  const message = Buffer.concat([
+    Buffer.from('dstack-env-encrypt-pubkey:', 'ascii'),
+    Buffer.from(appId + publicKey, 'hex'),
+  ]);
+  try {
+    // Without its last byte, which only helps to recover a key.
+    return secp256k1.verify(signature.slice(0, 128), keccak_256(message), kmsSigner, { lowS: false });
+  } catch {
+    return false;
+  }
+}
+
+/**
  * The KMS's signature over the key that variables are encrypted for. Without it the cloud could hand out a
  * key of its own and read them.
  * @throws deploy_env_key_invalid.
@@ -28,15 +46,8 @@ export function verifyEnvKey({ publicKey, signature }: SignedEnvKey, expected: E
   const { appId, kmsSigner, provisioned } = expected;
   if (provisioned !== null && provisioned !== publicKey)
     throw invalid('provisioning named another one than the KMS');
-  // The API hands out no time with the signature, so there is none to check; the key is bound to the app.
-  const signer = verifyEnvEncryptPublicKeyLegacy(
-    Buffer.from(publicKey, 'hex'),
-    Buffer.from(signature, 'hex'),
-    appId,
-  );
-  if (signer === null) throw invalid('its signature is none');
-  if (signer !== `0x${kmsSigner}`)
-    throw invalid(`signed by ${signer.slice(2)}, --kms-signer is ${kmsSigner}`);
+  if (!isSigned(publicKey, signature, expected))
+    throw invalid(`not signed by ${kmsSigner} (--kms-signer) for app ${appId}`);
 }
 
 /** Variables, encrypted for a verified key: hex. */
