@@ -185,8 +185,13 @@ describe('verifyRecord', () => {
     }
   });
 
-  it('wants the budgets that the mechanism pins', () => {
-    const pinned = withRules('terminal-bench', { cpu_budget_ms: 8000 });
+  it.each<Partial<TrackRules>>([
+    { cpu_budget_ms: 8000 },
+    { wall_budget_ms: 8000 },
+    { cpus: 2 },
+    { memory_mb: 512 },
+  ])('wants the limits that the mechanism pins: %o', (rules) => {
+    const pinned = withRules('terminal-bench', rules);
     expect(codeOf(() => verifyRecord(good, plan, pinned))).toBe('record_limits_mismatch');
   });
 
@@ -234,6 +239,8 @@ describe('verifyRecord', () => {
     expect(() => verifyRecord(record, skills, pinned)).not.toThrow();
     const scored = { ...record, ...inTask(0, () => ({ score_f64be: encodeF64be(1) }))(record) };
     expect(codeOf(() => verifyRecord(scored, skills, pinned))).toBe('record_score_mismatch');
+    const unprobed = { ...record, ...inRep(0, 0, { probe_sha256: null })(record) };
+    expect(codeOf(() => verifyRecord(unprobed, skills, pinned))).toBe('record_probe_missing');
     const verified = { ...record, ...inRep(0, 0, { verifier_mode: 'restart' })(record) };
     expect(codeOf(() => verifyRecord(verified, skills, pinned))).toBe('record_verifier_mismatch');
   });
@@ -264,8 +271,34 @@ describe('verifyPlanAgainstMechanism', () => {
     ['the metric', {}, { metric: 'f2' }],
     ['a CPU budget', { tasks: [planTask('a', { budgets })] }, { cpu_budget_ms: 8001 }],
     ['a wall budget', { tasks: [planTask('a', { budgets })] }, { wall_budget_ms: 24_001 }],
+    ['more tasks than a round has', {}, { tasks_per_round: 1 }],
+    ['fewer tasks than a ranked round has', RANKED, { tasks_per_round: 3 }],
+    [
+      'an open network',
+      { tasks: [planTask('a', { network: 'open' })] },
+      { networks: { ranked: ['none'], calibration: ['none', 'inference'] } },
+    ],
+    [
+      'a network that is for calibration alone',
+      { ...RANKED, tasks: [planTask('a', { network: 'inference' })] },
+      { networks: { ranked: ['none'], calibration: ['none', 'inference'] } },
+    ],
   ])('refuses a contradiction in %s', (_, overrides, rules) => {
     expect(refused(planOf(overrides), withRules('terminal-bench', rules))).toBe('plan_contradicts_mechanism');
+  });
+
+  it('accepts a whole ranked round, and a part of one that only calibrates', () => {
+    const two = withRules('terminal-bench', { tasks_per_round: 2 });
+    expect(() => verifyPlanAgainstMechanism(planOf(RANKED), two)).not.toThrow();
+    const three = withRules('terminal-bench', { tasks_per_round: 3 });
+    expect(() => verifyPlanAgainstMechanism(plan, three)).not.toThrow();
+  });
+
+  it('refuses an audit whose agent would not be dead when it is read', () => {
+    const live = planOf({ track: 'skills', policy: null, tasks: [planTask('a', { verifier: 'live' })] });
+    expect(refused(live, shipped)).toBe('plan_contradicts_mechanism');
+    const restart = planOf({ track: 'skills', policy: null, tasks: [planTask('a')] });
+    expect(() => verifyPlanAgainstMechanism(restart, shipped)).not.toThrow();
   });
 
   it('accepts budgets that the mechanism leaves to the task', () => {

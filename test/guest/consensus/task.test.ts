@@ -9,14 +9,19 @@ import { rep } from '../../support/plan.ts';
 import { codeOf } from '../../support/throws.ts';
 
 const TERMINAL: TrackRules = {
+  tasks_per_round: 'plan',
   r: 'plan',
   policy: 'plan',
   failed_reps: 'counted',
   min_completed: 1,
   cpu_budget_ms: 'task',
   wall_budget_ms: 'task',
+  cpus: 'task',
+  memory_mb: 'task',
   pids: 512,
+  networks: { ranked: ['none'], calibration: ['none', 'open'] },
   metric: 'pass_rate',
+  cut: null,
 };
 const SKILLS: TrackRules = { ...TERMINAL, policy: null, failed_reps: 'excluded', metric: 'clamped_mcc' };
 const REPOSITORIES: TrackRules = { ...SKILLS, metric: 'f2' };

@@ -32,7 +32,14 @@ const cached: CachedTask = {
   artifactPaths: [],
 };
 const rules = (some: Partial<TrackRules> = {}) =>
-  ({ cpu_budget_ms: 'task', wall_budget_ms: 'task', pids: 512, ...some }) as TrackRules;
+  ({
+    cpu_budget_ms: 'task',
+    wall_budget_ms: 'task',
+    cpus: 'task',
+    memory_mb: 'task',
+    pids: 512,
+    ...some,
+  }) as TrackRules;
 
 describe('limitsOf', () => {
   it("are the task's own where nobody pins them; 2048 MiB are not negative", () => {
@@ -46,8 +53,14 @@ describe('limitsOf', () => {
   });
 
   it("are the mechanism's over the task's, and the plan's over both", () => {
-    const pinned = rules({ cpu_budget_ms: 8000, wall_budget_ms: 24_000 });
-    expect(limitsOf(cached, planned, pinned)).toMatchObject({ cpu_budget_ms: 8000, wall_budget_ms: 24_000 });
+    const pinned = rules({ cpu_budget_ms: 8000, wall_budget_ms: 24_000, cpus: 1, memory_mb: 512 });
+    expect(limitsOf(cached, planned, pinned)).toEqual({
+      cpu_budget_ms: 8000,
+      wall_budget_ms: 24_000,
+      nano_cpus: 1e9,
+      memory_bytes: 512 * 1024 * 1024,
+      storage_bytes: 8_589_934_592,
+    });
     const budgets = { cpu_budget_ms: 1000, wall_budget_ms: 2000 };
     expect(limitsOf(cached, { ...planned, budgets }, pinned)).toMatchObject(budgets);
   });

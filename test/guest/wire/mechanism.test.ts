@@ -82,6 +82,73 @@ describe('parseMechanism', () => {
   });
 });
 
+const AUDIT = {
+  policy: null,
+  failed_reps: 'excluded',
+  min_completed: 1,
+  cpus: 1,
+  memory_mb: 2048,
+  pids: 256,
+};
+const CLOSED = { ranked: ['none', 'inference'], calibration: ['none', 'inference'] };
+const audit = (tasks: number, r: number, cpuSeconds: number) => ({
+  ...AUDIT,
+  tasks_per_round: tasks,
+  r,
+  cpu_budget_ms: cpuSeconds * 1000,
+  // With one CPU the wall backstop is three times the CPU budget.
+  wall_budget_ms: cpuSeconds * 3000,
+  networks: CLOSED,
+});
+const MCC = { metric: 'clamped_mcc', cut: 0.2 };
+
+describe('the shipped table (spec/02)', () => {
+  const { mechanism } = parseMechanism(shipped);
+
+  it.each(
+    Object.entries({
+      skills: { ...audit(50, 3, 8), ...MCC },
+      mcp_servers: { ...audit(40, 3, 15), ...MCC },
+      packages: { ...audit(30, 3, 30), ...MCC },
+      repositories: { ...audit(50, 2, 90), metric: 'f2', cut: 0.5 },
+      'terminal-bench': {
+        tasks_per_round: 'plan',
+        r: 'plan',
+        policy: 'plan',
+        failed_reps: 'counted',
+        min_completed: 1,
+        cpu_budget_ms: 'task',
+        wall_budget_ms: 'task',
+        cpus: 'task',
+        memory_mb: 'task',
+        pids: 512,
+        networks: { ranked: ['none', 'inference'], calibration: ['none', 'inference', 'open'] },
+        metric: 'pass_rate',
+        cut: null,
+      },
+    }),
+  )('has %s', (track, rules) => {
+    expect(trackRules(mechanism, track)).toEqual(rules);
+  });
+
+  it('has those tracks and no other, and no weight for calibration', () => {
+    expect(Object.keys(mechanism.tracks)).toHaveLength(5);
+    expect(mechanism.calibration_weight).toBe(0);
+  });
+
+  it.each([
+    ['an open network in a ranked plan', edited('ranked: [none, inference]', 'ranked: [none, open]')],
+    ['an unknown network', edited('calibration: [none, inference]', 'calibration: [none, host]')],
+    ['no network at all', edited('ranked: [none, inference]', 'ranked: []')],
+    ['a weight for calibration', edited('calibration_weight: 0', 'calibration_weight: 1')],
+    ['a cut above 1', edited('cut: 0.50', 'cut: 50')],
+    ['half a CPU', edited('cpus: 1', 'cpus: 0.5')],
+    ['a track without memory', edited('    memory_mb: 2048\n', '')],
+  ])('cannot have %s', (_, bytes) => {
+    expect(codeOf(() => parseMechanism(bytes))).toBe('schema_invalid');
+  });
+});
+
 describe('trackRules', () => {
   it('refuses unknown tracks, inherited names among them', () => {
     const { mechanism } = parseMechanism(shipped);
