@@ -15,6 +15,7 @@ import { fetchAgent, verifyAgentEnv } from './artifact.ts';
 import type { Host } from './config.ts';
 import { verifyEngineFloor } from './engine-floor.ts';
 import { resolveImages } from './images.ts';
+import { verifyMounts } from './mounts.ts';
 import type { Order, OrderedTask } from './order.ts';
 import { openPlannedCache, readMechanism, readPlan, verifyOffered } from './preflight-plan.ts';
 import { prepareEngine } from './prepare-engine.ts';
@@ -133,10 +134,10 @@ async function trialContext(
 export async function preflight(host: Host): Promise<Order> {
   const plan = readPlan(host);
   verifyOffered(plan, host.config);
+  const info = await verifyMounts(host);
   const pinned = await readMechanism(plan, host.config.mechanismFile);
   const cache = await openPlannedCache(plan, host.config.cacheDirectory);
   const { mechanism } = pinned;
-  const info = await host.engine.info();
   verifyEngineFloor(info, mechanism.floors);
   const agentPackage = await fetchAgent(plan, host.inputs.runToken);
   verifyAgentEnv(agentPackage, plan);
