@@ -15,7 +15,8 @@ const MAY_IMPORT: readonly (readonly [place: string, imports: readonly string[] 
   ['guest/attest/', ['guest/wire/']],
   ['guest/tasks/', ['guest/wire/']],
   ['guest/agent/', ['guest/wire/']],
-  ['guest/trial/', ['guest/engine/', 'guest/agent/', 'guest/tasks/', 'guest/wire/']],
+  ['guest/agent-runtime/', []],
+  ['guest/trial/', ['guest/agent-runtime/', 'guest/engine/', 'guest/agent/', 'guest/tasks/', 'guest/wire/']],
   ['guest/tracks/', ['guest/trial/', 'guest/engine/', 'guest/agent/', 'guest/tasks/', 'guest/wire/']],
   ['guest/golden/', ['guest/attest/', 'guest/tasks/', 'guest/wire/']],
   [

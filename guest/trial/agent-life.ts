@@ -2,8 +2,9 @@ import type { RunningExec } from '../engine/port.ts';
 import type { FailureCode } from '../wire/score-record.ts';
 import { chargedTo, RepFailed, verifySameContainer } from './faults.ts';
 import { judge, type Reading } from './judge.ts';
+import type { Ready } from './prepare.ts';
 import type { Sandbox } from './sandbox.ts';
-import type { TrialAgent, TrialContext, TrialTask } from './session.ts';
+import type { TrialContext, TrialTask } from './session.ts';
 import { Watch } from './watch.ts';
 
 /** How long the streams get to drain. */
@@ -12,33 +13,13 @@ const DRAIN_MS = 250;
 export interface AgentLife {
   reading: Reading;
   failure: FailureCode | null;
-  /** False when the container was ended from inside: there is nothing left to kill. */
+  /** False when a container was ended from inside: of that one there is nothing left to kill. */
   running: boolean;
   /** What the agent printed, bounded; to be asked for after the kill, when nothing holds the streams. */
   output: () => Promise<AgentOutput | null>;
 }
 
 export type AgentOutput = Awaited<RunningExec['output']>;
-
-/** Creates the agent's exec; a failure here started nothing and may be retried (spec/02). */
-export function createAgentExec(
-  context: TrialContext,
-  sandbox: Sandbox,
-  task: TrialTask,
-  agent: TrialAgent,
-): Promise<string> {
-  return context.engine.createExec(sandbox.containerId, {
-    command: agent.command,
-    env: [
-      'TASK_INSTRUCTION_FILE=/task/instruction.md',
-      `TASK_WORKDIR=${task.image.workdir}`,
-      'AGENT_LOG_DIR=/logs/agent',
-      ...agent.env,
-    ],
-    workingDir: task.image.workdir,
-    user: '0',
-  });
-}
 
 /** What was captured; a process we did not kill (live) may hold the streams open. */
 async function drained(context: TrialContext, exec: RunningExec): Promise<AgentOutput | null> {
@@ -52,17 +33,17 @@ async function drained(context: TrialContext, exec: RunningExec): Promise<AgentO
  * `startExec` on the agent may have run, so it is never started again, and a failing call is judged by the
  * control (spec/02).
  */
-export async function runAgent(
-  context: TrialContext,
-  sandbox: Sandbox,
-  task: TrialTask,
-  execId: string,
-): Promise<AgentLife> {
-  const watch = new Watch(context, sandbox, task.limits);
+export async function runAgent(context: TrialContext, ready: Ready): Promise<AgentLife> {
+  const { execId, task, own } = ready;
+  const { sandbox, trial } = own ?? task;
+  const places = own === null ? [task] : [own, task];
+  const charged = places.map((one) => ({ sandbox: one.sandbox, limits: one.trial.limits }));
+  const signal = own === null ? context.signal : AbortSignal.any([context.signal, own.broker.fault]);
+  const watch = new Watch({ ...context, signal }, charged, trial.limits);
   let output: AgentLife['output'] = async () => null;
   try {
-    context.signal.throwIfAborted();
-    const exec = await chargedTo(context, sandbox, task, 'agent_start', () =>
+    signal.throwIfAborted();
+    const exec = await chargedTo(context, sandbox, trial, 'agent_start', () =>
       context.engine.startExec(execId),
     );
     output = () => drained(context, exec);
@@ -70,18 +51,24 @@ export async function runAgent(
       () => undefined,
       () => undefined,
     );
-    const seen = await chargedTo(context, sandbox, task, 'liveness', () => watch.untilEnd(execId, streams));
-    if (seen.cause === 'container_ended')
-      await chargedTo(context, sandbox, task, 'liveness', () => verifySameContainer(context, sandbox));
+    const seen = await chargedTo(context, sandbox, trial, 'liveness', () => watch.untilEnd(execId, streams));
+    if (seen.cause === 'container_ended') {
+      for (const one of places)
+        await chargedTo(context, one.sandbox, one.trial, 'liveness', () =>
+          verifySameContainer(context, one.sandbox),
+        );
+    }
     return {
       reading: seen,
-      failure: judge(seen, task.limits),
+      failure: judge(seen, trial.limits),
       running: seen.cause !== 'container_ended',
       output,
     };
   } catch (error) {
     if (!(error instanceof RepFailed)) throw error;
     return { reading: watch.reading(), failure: error.failure, running: true, output };
+  } finally {
+    own?.broker.stop();
   }
 }
 

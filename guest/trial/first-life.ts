@@ -1,11 +1,12 @@
 import type { VerifierMode } from '../wire/plan.ts';
 import type { FailureCode, RepRecord, RepValue } from '../wire/score-record.ts';
-import { type AgentLife, createAgentExec, killSandbox, runAgent } from './agent-life.ts';
+import { type AgentLife, killSandbox, runAgent } from './agent-life.ts';
 import { writtenBytes } from './disk-watch.ts';
-import { chargedTo, RepFailed, withStartRetries } from './faults.ts';
+import { chargedTo, isEngineFailure, RepFailed, withStartRetries } from './faults.ts';
 import type { Reading } from './judge.ts';
 import { Phases } from './phases.ts';
-import { createSandbox, firstLifeTar, type Sandbox, startHolder } from './sandbox.ts';
+import { prepareRep, type Started } from './prepare.ts';
+import type { Sandbox } from './sandbox.ts';
 import type { TrialAgent, TrialContext, TrialTask } from './session.ts';
 
 /** A rep whose agent is dead: failed, or waiting in its stopped container for the task's tests. */
@@ -20,72 +21,92 @@ export interface FirstLife {
   phases: Phases;
 }
 
-interface Ready {
-  sandbox: Sandbox;
-  execId: string;
+/** What was written within storage_mb, or `disk_limit`; a size that cannot be read in time is too much. */
+async function verifyDisk(context: TrialContext, { sandbox, trial }: Started): Promise<void> {
+  const bytes = await chargedTo(context, sandbox, trial, 'disk_limit', () =>
+    writtenBytes(context.engine, sandbox.containerId),
+  );
+  if (bytes > trial.limits.storage_bytes) throw new RepFailed('disk_limit');
 }
 
-/** Everything before the agent's exec: undone when it fails, so that it can be made again. */
-async function prepare(
+/** Kills one container of a rep; where one of them was ended from inside, whichever is left. */
+async function endContainer(context: TrialContext, life: AgentLife, started: Started): Promise<void> {
+  if (life.running) return killSandbox(context, started.sandbox, started.trial);
+  await context.engine.kill(started.sandbox.containerId).catch((error) => {
+    if (!isEngineFailure(error)) throw error;
+  });
+}
+
+/** The sandbox of a brokered agent ends with its agent: killed, measured, removed. */
+async function endOwnSandbox(
   context: TrialContext,
-  task: TrialTask,
-  agent: TrialAgent,
-  rep: number,
+  life: AgentLife,
+  own: Started,
   phases: Phases,
-): Promise<Ready> {
-  const created = await phases.time('create', () =>
-    createSandbox(context, task, `${task.taskId}#${rep}`, 'trial'),
-  );
+): Promise<void> {
   try {
-    await phases.time('upload', () =>
-      context.uploads(() => context.engine.putArchive(created.containerId, '/', firstLifeTar(task, agent))),
-    );
-    const sandbox = await phases.time('start', () => startHolder(context, created, task));
-    const execId = await phases.time('exec', () => createAgentExec(context, sandbox, task, agent));
-    return { sandbox, execId };
-  } catch (error) {
-    // What cannot be removed now is left to the sweep; the first failure is the one that counts.
-    await context.engine.remove(created.containerId).catch(() => undefined);
-    throw error;
+    await phases.time('kill', () => endContainer(context, life, own));
+    if (life.failure === null) await phases.time('size', () => verifyDisk(context, own));
+  } finally {
+    // A late remove is left to the sweep and changes no outcome (spec/02).
+    await phases.time('remove', () => context.engine.remove(own.sandbox.containerId).catch(() => undefined));
   }
 }
 
-/** What was written within storage_mb, or `disk_limit`; a size that cannot be read in time is too much. */
-async function verifyDisk(context: TrialContext, sandbox: Sandbox, task: TrialTask): Promise<void> {
-  const bytes = await chargedTo(context, sandbox, task, 'disk_limit', () =>
-    writtenBytes(context.engine, sandbox.containerId),
-  );
-  if (bytes > task.limits.storage_bytes) throw new RepFailed('disk_limit');
+/** Runs every part, whatever of the others fails as the rep's own. @returns the first such failure. */
+async function each(parts: readonly (() => Promise<void>)[]): Promise<FailureCode | null> {
+  let failure: FailureCode | null = null;
+  for (const part of parts) {
+    try {
+      await part();
+    } catch (error) {
+      if (!(error instanceof RepFailed)) throw error;
+      failure ??= error.failure;
+    }
+  }
+  return failure;
 }
 
 /**
- * One repetition's first life: container, upload, agent, budgets, kill. The agent is started at most once,
+ * One repetition's first life: containers, upload, agent, budgets, kill. The agent is started at most once,
  * whatever fails. `runStartMs`: the run's start on the context's clock.
  */
 export async function runFirstLife(
   context: TrialContext,
-  task: TrialTask,
+  trial: TrialTask,
   agent: TrialAgent,
   rep: number,
   runStartMs: number,
 ): Promise<FirstLife> {
   const phases = new Phases(context.clock);
   const { value: ready, retries } = await withStartRetries(context, () =>
-    prepare(context, task, agent, rep, phases),
+    prepareRep(context, trial, agent, rep, phases),
   );
   const startedMs = Math.round(context.clock.monotonicMs() - runStartMs);
-  const life = await phases.time('agent', () => runAgent(context, ready.sandbox, task, ready.execId));
-  const first: FirstLife = { rep, ...ready, ...life, startedMs, startRetries: retries, phases };
-  try {
-    // The services of a live task go on until its tests have ended; a failed rep has none.
-    const live = task.verifier.mode === 'live' && life.failure === null;
-    if (life.running && !live) await phases.time('kill', () => killSandbox(context, ready.sandbox, task));
-    if (life.failure === null) await phases.time('size', () => verifyDisk(context, ready.sandbox, task));
-    return first;
-  } catch (error) {
-    if (!(error instanceof RepFailed)) throw error;
-    return { ...first, failure: first.failure ?? error.failure };
-  }
+  const life = await phases.time('agent', () => runAgent(context, ready));
+  const { own, task } = ready;
+  // The services of a live task go on until its tests have ended; a failed rep has none.
+  const live = trial.verifier.mode === 'live' && life.failure === null;
+  const nothingLeft = !life.running && own === null;
+  const failure = await each([
+    async () => {
+      if (own !== null) await endOwnSandbox(context, life, own, phases);
+    },
+    async () => {
+      if (!nothingLeft && !live) await phases.time('kill', () => endContainer(context, life, task));
+      if (life.failure === null) await phases.time('size', () => verifyDisk(context, task));
+    },
+  ]);
+  return {
+    rep,
+    sandbox: task.sandbox,
+    reading: life.reading,
+    failure: life.failure ?? failure,
+    output: life.output,
+    startedMs,
+    startRetries: retries,
+    phases,
+  };
 }
 
 /** What a track makes of a rep: its value, null when the rep failed, and what stands behind it. */

@@ -6,7 +6,8 @@ import { verifyCreated } from '../engine/verify-created.ts';
 import { EvaluatorError } from '../errors.ts';
 import { BASE_CAPABILITIES } from './capabilities.ts';
 import { labelsOf, type Role } from './labels.ts';
-import type { TrialAgent, TrialContext, TrialTask } from './session.ts';
+import type { TrialContext, TrialTask, Upload } from './session.ts';
+import { ensureWorkdir } from './workdir.ts';
 
 export const TOOLS = '/opt/evaluator';
 export const SHELL = [`${TOOLS}/busybox`, 'sh'] as const;
@@ -61,9 +62,9 @@ export function networkName(context: TrialContext): string {
 }
 
 /** Our directories only: an entry for a directory of the image would reset its mode (spec/03, 3). */
-export function firstLifeTar(task: TrialTask, agent: TrialAgent): Buffer {
+export function firstLifeTar(task: TrialTask, agentFiles: readonly Upload[]): Buffer {
   const parents = new Set(['task', 'logs', 'logs/agent']);
-  const files = [...task.files, ...agent.files];
+  const files = [...task.files, ...agentFiles];
   for (const { path } of files) {
     for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1))
       parents.add(path.slice(0, at));
@@ -95,6 +96,7 @@ export async function createSandbox(
   try {
     // Another daemon setting or a rewriting proxy must not weaken what was asked for.
     verifyCreated(spec, await context.engine.inspectRaw(containerId));
+    await ensureWorkdir(context.engine, containerId, task.image.workdir);
   } catch (error) {
     await context.engine.remove(containerId).catch(() => undefined);
     throw error;

@@ -39,24 +39,47 @@ class StatePolls {
   }
 }
 
+/** A container whose use is charged to the rep, and what it may use. */
+export interface Charged {
+  sandbox: Sandbox;
+  limits: TrialTask['limits'];
+}
+
+/** Of several containers, what they used together; the sum of their peaks is no less than their common one. */
+function together(readings: readonly CgroupReading[]): CgroupReading {
+  const sum = (of: (reading: CgroupReading) => number) => readings.reduce((so, one) => so + of(one), 0);
+  return {
+    cpuUsec: sum(({ cpuUsec }) => cpuUsec),
+    memoryPeakBytes: sum(({ memoryPeakBytes }) => memoryPeakBytes),
+    oomKills: sum(({ oomKills }) => oomKills),
+    throttledMs: sum(({ throttledMs }) => throttledMs),
+  };
+}
+
 /** Watches one agent's exec against its budgets, from the engine's and the kernel's words alone. */
 export class Watch {
   readonly #context: TrialContext;
-  readonly #sandbox: Sandbox;
-  readonly #limits: TrialTask['limits'];
+  readonly #charged: readonly Charged[];
+  readonly #budgets: Pick<TrialTask['limits'], 'cpu_budget_ms' | 'wall_budget_ms'>;
   readonly #startMs: number;
   readonly #baseline: CgroupReading;
-  readonly #disk: DiskWatch;
+  readonly #disks: readonly DiskWatch[];
   #latest: CgroupReading;
   #wallMs = 0;
 
-  /** The baseline is read here: make one right before the exec's start. */
-  constructor(context: TrialContext, sandbox: Sandbox, limits: TrialTask['limits']) {
+  /** The baseline is read here: make one right before the exec's start. The budgets are of all together. */
+  constructor(
+    context: TrialContext,
+    charged: readonly Charged[],
+    budgets: Pick<TrialTask['limits'], 'cpu_budget_ms' | 'wall_budget_ms'>,
+  ) {
     this.#context = context;
-    this.#sandbox = sandbox;
-    this.#limits = limits;
-    this.#disk = new DiskWatch(context, sandbox.containerId, limits.storage_bytes);
-    this.#baseline = sandbox.cgroup.read();
+    this.#charged = charged;
+    this.#budgets = budgets;
+    this.#disks = charged.map(
+      ({ sandbox, limits }) => new DiskWatch(context, sandbox.containerId, limits.storage_bytes),
+    );
+    this.#baseline = together(charged.map(({ sandbox }) => sandbox.cgroup.read()));
     this.#latest = this.#baseline;
     this.#startMs = context.clock.monotonicMs();
   }
@@ -76,9 +99,9 @@ export class Watch {
       if (!this.#read()) return this.#withoutCounters();
       const over = this.#over();
       if (over) return this.#observation(over, null, 1, false);
-      if (this.#disk.isOver()) return this.#observation('disk_limit', null, 1, false);
+      if (this.#disks.some((disk) => disk.isOver())) return this.#observation('disk_limit', null, 1, false);
       if (polls.waitMs(this.#wallMs) === 0) {
-        this.#disk.look();
+        for (const disk of this.#disks) disk.look();
         const exec = await this.#context.engine.execState(execId);
         if (!exec.running && exec.exitCode !== null) {
           // The final reading: a rep that ends by itself is judged by it too, and a second over is over.
@@ -108,7 +131,7 @@ export class Watch {
   #read(): boolean {
     this.#wallMs = this.#context.clock.monotonicMs() - this.#startMs;
     try {
-      this.#latest = this.#sandbox.cgroup.read();
+      this.#latest = together(this.#charged.map(({ sandbox }) => sandbox.cgroup.read()));
       return true;
     } catch {
       return false;
@@ -120,14 +143,15 @@ export class Watch {
   }
 
   #over(): EndCause | null {
-    if (this.#cpuMs() >= this.#limits.cpu_budget_ms) return 'cpu_budget';
-    return this.#wallMs >= this.#limits.wall_budget_ms ? 'wall_backstop' : null;
+    if (this.#cpuMs() >= this.#budgets.cpu_budget_ms) return 'cpu_budget';
+    return this.#wallMs >= this.#budgets.wall_budget_ms ? 'wall_backstop' : null;
   }
 
   #untilReading(): number {
-    const cpuLeftMs = (this.#limits.cpu_budget_ms - this.#cpuMs()) / (this.#limits.nano_cpus / 1e9);
+    const nanoCpus = this.#charged.reduce((sum, { limits }) => sum + limits.nano_cpus, 0);
+    const cpuLeftMs = (this.#budgets.cpu_budget_ms - this.#cpuMs()) / (nanoCpus / 1e9);
     const cpuPollMs = Math.min(Math.max(cpuLeftMs, MIN_POLL_MS), MAX_POLL_MS);
-    return Math.max(Math.min(cpuPollMs, this.#limits.wall_budget_ms - this.#wallMs), 0);
+    return Math.max(Math.min(cpuPollMs, this.#budgets.wall_budget_ms - this.#wallMs), 0);
   }
 
   #observation(
@@ -139,23 +163,26 @@ export class Watch {
     return { cause, exitCode, pid, containerOomKilled, ...this.reading() };
   }
 
-  /** Counters are gone: the container was ended from inside, or the engine wrongly says it runs. */
+  /** Counters are gone: a container was ended from inside, or the engine wrongly says it runs. */
   async #withoutCounters(): Promise<Observation> {
     const ended = await this.#leftRunning(COUNTERS_GONE_MS);
     if (ended) return this.#observation('container_ended', null, 1, ended.oomKilled);
+    const names = this.#charged.map(({ sandbox }) => sandbox.containerId).join(', ');
     throw new EvaluatorError(
       'cgroup_unreadable',
-      `container ${this.#sandbox.containerId}: running, but its counters cannot be read`,
+      `container ${names}: running, but its counters cannot be read`,
     );
   }
 
-  /** The container's state once it has left Running, or null when it still runs after `withinMs`. */
+  /** The state of the first container that has left Running, or null when all still run after `withinMs`. */
   async #leftRunning(withinMs: number): Promise<ContainerState | null> {
     const { clock, engine } = this.#context;
     const untilMs = clock.monotonicMs() + withinMs;
     for (;;) {
-      const state = await engine.inspect(this.#sandbox.containerId);
-      if (!state.running) return state;
+      for (const { sandbox } of this.#charged) {
+        const state = await engine.inspect(sandbox.containerId);
+        if (!state.running) return state;
+      }
       if (clock.monotonicMs() >= untilMs) return null;
       await clock.sleep(MIN_POLL_MS * 5);
     }

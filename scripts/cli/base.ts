@@ -1,16 +1,18 @@
 import { EvaluatorError } from '../../guest/errors.ts';
+import { AGENT_RUNTIME, makeAgentRuntime } from '../images/agent-runtime.ts';
 import { GUEST_BASE, LOCKED_NODE, makeGuestBase } from '../images/base.ts';
 import { type BaseResult, makeBases } from '../tasks/base.ts';
 import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { parseOptions, printHelp, required } from './arguments.ts';
 
-const USAGE = 'evaluator base --for tasks|guest [--engine SOCKET] [--json]';
+const USAGE = 'evaluator base --for tasks|guest|agents [--engine SOCKET] [--json]';
 const HELP = `usage: ${USAGE}
 
 Makes base images from Debian packages (mmdebstrap, as root). What is there already is left alone.
 
   --for tasks      stand-ins for what tasks are built on, under the names that tasks use
   --for guest      what \`evaluator build\` builds on, with the locked Node: ${GUEST_BASE}
+  --for agents     what brokered agents run in, Python 3 and the locked Node: ${AGENT_RUNTIME}
   --engine SOCKET  the container engine (default ${DEFAULT_ENGINE_SOCKET})
   --json           one JSON object on stdout
 `;
@@ -22,7 +24,8 @@ async function makeFor(
 ): Promise<BaseResult[]> {
   if (user === 'tasks') return makeBases({ engineSocket, onProgress });
   if (user === 'guest') return [await makeGuestBase(LOCKED_NODE, onProgress)];
-  throw new EvaluatorError('usage', `--for: only "tasks" and "guest" are known\nusage: ${USAGE}`);
+  if (user === 'agents') return [await makeAgentRuntime(LOCKED_NODE, engineSocket, onProgress)];
+  throw new EvaluatorError('usage', `--for: only "tasks", "guest" and "agents" are known\nusage: ${USAGE}`);
 }
 
 /**

@@ -34,7 +34,7 @@ const VERBS: Readonly<Record<string, { summary: string; load: () => Promise<Verb
     load: async () => (await import('./keygen.ts')).keygen,
   },
   base: {
-    summary: 'make base images where no registry answers: of tasks, or of the guest',
+    summary: 'make base images where no registry answers: of tasks, of the guest, or of agents',
     load: async () => (await import('./base.ts')).base,
   },
   build: {

@@ -53,7 +53,7 @@ describe('makeBases', () => {
 });
 
 describe('evaluator base', () => {
-  it.each([[[]], [['--for', 'agents']], [['--for', 'tasks', '--fast']]])('refuses %j', async (argv) => {
+  it.each([[[]], [['--for', 'nobody']], [['--for', 'tasks', '--fast']]])('refuses %j', async (argv) => {
     expect(await rejectionCode(base(argv))).toBe('usage');
   });
 });

@@ -10,10 +10,12 @@ import type { FinishedRep, TrackRun, TrackTask } from '../../guest/tracks/track.
 import { Capacity } from '../../guest/trial/capacity.ts';
 import { systemClock } from '../../guest/trial/clock.ts';
 import { newSession, type Session } from '../../guest/trial/labels.ts';
-import type { TrialContext, TrialTask } from '../../guest/trial/session.ts';
+import type { BrokeredAgent, TrialAgent, TrialContext, TrialTask } from '../../guest/trial/session.ts';
 import { sweepSession } from '../../guest/trial/sweep.ts';
 import { createToolsVolume } from '../../guest/trial/tools-volume.ts';
 import type { RepRecord } from '../../guest/wire/score-record.ts';
+import { AGENT_RUNTIME, makeAgentRuntime } from '../../scripts/images/agent-runtime.ts';
+import { LOCKED_NODE } from '../../scripts/images/base.ts';
 import { buildBaseToolchain } from '../../scripts/toolchain/build.ts';
 import { ENGINE_SOCKET } from '../docker/fixtures.ts';
 
@@ -58,6 +60,8 @@ export interface ScriptOptions {
   limits?: Partial<TrialTask['limits']>;
   pids?: number;
   command?: readonly string[];
+  /** The agent.py of a brokered agent, beside the script; absent: the script is a container agent. */
+  brokered?: string;
   verifierTimeoutMs?: number;
   network?: TrialTask['network'];
   /** Free disk below which the disk is watched; a huge one makes every look find it low. */
@@ -118,6 +122,46 @@ function scriptTask(image: TrialTask['image'], options: ScriptOptions): TrackTas
   };
 }
 
+/** The agent runtime's image; made when it is not there. */
+export async function agentRuntime(engine: Engine): Promise<BrokeredAgent['runtime']> {
+  await makeAgentRuntime(LOCKED_NODE, ENGINE_SOCKET, () => undefined);
+  const image = await engine.image(AGENT_RUNTIME);
+  if (!image) throw new Error(`no image ${AGENT_RUNTIME}`);
+  return { imageId: image.id, env: image.env };
+}
+
+const file = (path: string, text: string) => ({ path, bytes: Buffer.from(text), executable: true });
+
+async function agentOf(engine: Engine, options: ScriptOptions): Promise<TrialAgent> {
+  const script = file('agent/agent.sh', options.script);
+  if (options.brokered === undefined)
+    return {
+      kind: 'container',
+      command: options.command ?? ['bash', '/agent/agent.sh'],
+      env: [],
+      files: [script],
+    };
+  return {
+    kind: 'brokered',
+    command: options.command ?? ['python3', '-m', 'evaluator_harbor', '/agent/agent.py'],
+    env: [],
+    files: [script, file('agent/agent.py', options.brokered)],
+    runtime: await agentRuntime(engine),
+  };
+}
+
+/** A brokered agent that runs /agent/agent.sh in the task's container, and ends as that ended. */
+export const RELAY = `import sys
+
+class Agent:
+    async def run(self, instruction, environment, context):
+        await environment.upload_file("/agent/agent.sh", "/agent/agent.sh")
+        result = await environment.exec("exec bash /agent/agent.sh")
+        print(result.stdout, end="")
+        print(result.stderr, end="", file=sys.stderr)
+        sys.exit(result.return_code)
+`;
+
 /**
  * Starts a session on `engine` (by default the machine's). `diskReserveBytes` 0 leaves the free-space watch
  * asleep; a huge one makes every look find the disk low.
@@ -165,7 +209,7 @@ export async function startTrial(
     context,
     session,
     finished,
-    run: (options) => {
+    run: async (options) => {
       const stop = new AbortController();
       const track = options.track ?? 'terminal-bench';
       return runTaskOf(track)(
@@ -184,12 +228,7 @@ export async function startTrial(
           onFault: (error) => stop.abort(error),
         },
         taskOf(options),
-        {
-          kind: 'container',
-          command: options.command ?? ['bash', '/agent/agent.sh'],
-          env: [],
-          files: [{ path: 'agent/agent.sh', bytes: Buffer.from(options.script), executable: true }],
-        },
+        await agentOf(real, options),
         0,
       );
     },

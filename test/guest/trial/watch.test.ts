@@ -60,7 +60,7 @@ function watch(options: {
     diskReserveBytes: 0,
   } as Partial<TrialContext> as TrialContext;
   const sandbox = { containerId: 'c', cgroup: { read } } as Partial<Sandbox> as Sandbox;
-  return new Watch(context, sandbox, LIMITS).untilEnd('exec', new Promise(() => {}));
+  return new Watch(context, [{ sandbox, limits: LIMITS }], LIMITS).untilEnd('exec', new Promise(() => {}));
 }
 
 describe('a container that is ended from inside', () => {

@@ -1,0 +1,66 @@
+"""The sandbox's end of the broker: a unix socket for the agent, this process's stdin and stdout for the guest.
+
+Every line of a connection goes out as "NUMBER LINE", and every answer that comes in goes to the connection of its
+number. Nothing is read into a line here: the guest does that, and believes none of it.
+"""
+
+import asyncio
+import os
+import sys
+
+LINE_BYTES = 16 * 1024 * 1024
+
+
+class Bridge:
+    def __init__(self, out):
+        self.out = out
+        self.clients = {}
+        self.count = 0
+
+    async def serve(self, reader, writer):
+        self.count += 1
+        number = self.count
+        self.clients[number] = writer
+        try:
+            while line := await reader.readline():
+                self.out.write(b"%d %s" % (number, line if line.endswith(b"\n") else line + b"\n"))
+                await self.out.drain()
+        except (ConnectionError, ValueError):
+            pass
+        finally:
+            del self.clients[number]
+            writer.close()
+
+    async def answer(self, answers):
+        while line := await answers.readline():
+            number, _, text = line.partition(b" ")
+            client = self.clients.get(int(number))
+            if client is None:
+                continue
+            try:
+                client.write(text)
+                await client.drain()
+            except ConnectionError:
+                pass
+
+
+async def pipes(loop):
+    answers = asyncio.StreamReader(limit=LINE_BYTES)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(answers), sys.stdin)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
+    return answers, asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+async def main(path):
+    answers, out = await pipes(asyncio.get_running_loop())
+    bridge = Bridge(out)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    server = await asyncio.start_unix_server(bridge.serve, path, limit=LINE_BYTES)
+    os.chmod(path, 0o666)
+    out.write(b"ready\n")
+    async with server:
+        await bridge.answer(answers)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

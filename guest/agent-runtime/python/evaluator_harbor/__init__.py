@@ -1,0 +1,1 @@
+"""Runs an agent class that was written against Harbor's interface, through the evaluator's broker."""

@@ -1,0 +1,3 @@
+from evaluator_harbor.agent import BaseAgent
+
+__all__ = ["BaseAgent"]

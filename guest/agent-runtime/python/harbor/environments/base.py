@@ -1,0 +1,3 @@
+from evaluator_harbor.environment import BaseEnvironment, ExecResult
+
+__all__ = ["BaseEnvironment", "ExecResult"]

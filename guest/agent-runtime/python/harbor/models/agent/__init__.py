@@ -1,0 +1,3 @@
+from harbor.models.agent.context import AgentContext
+
+__all__ = ["AgentContext"]

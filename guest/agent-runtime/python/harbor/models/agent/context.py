@@ -1,0 +1,3 @@
+from evaluator_harbor.context import AgentContext
+
+__all__ = ["AgentContext"]

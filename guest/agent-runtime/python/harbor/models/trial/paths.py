@@ -1,0 +1,3 @@
+from evaluator_harbor.paths import EnvironmentPaths
+
+__all__ = ["EnvironmentPaths"]

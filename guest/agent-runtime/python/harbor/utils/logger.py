@@ -1,0 +1,5 @@
+import logging
+
+logger = logging.getLogger("harbor")
+
+__all__ = ["logger"]
