@@ -10,7 +10,7 @@ import { createToolsVolume } from '../trial/tools-volume.ts';
 const CONTROLS_AT_ONCE = 2;
 
 /** The run's own bridge. Its name is of this session alone: a conflict is an earlier attempt's success. */
-async function openNetwork(context: TrialContext): Promise<void> {
+export async function openNetwork(context: TrialContext): Promise<void> {
   const labels = labelsOf(context.session, context.runId, 'trial', 'network');
   await context.engine.createNetwork(networkName(context), labels).catch((error) => {
     if (!isEvaluatorError(error, 'engine_conflict')) throw error;

@@ -4,7 +4,8 @@ import type { Captured } from '../engine/port.ts';
 import { EvaluatorError } from '../errors.ts';
 import type { FinishedRep } from '../tracks/track.ts';
 
-function shown({ head, tail, totalBytes }: Captured): Buffer {
+/** What was kept of a stream, and how much was not. */
+export function shown({ head, tail, totalBytes }: Captured): Buffer {
   const kept = head.length + tail.length;
   if (totalBytes <= kept) return Buffer.concat([head, tail]);
   return Buffer.concat([head, Buffer.from(`\n[... ${totalBytes - kept} bytes left out ...]\n`), tail]);

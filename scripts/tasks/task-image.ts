@@ -28,6 +28,11 @@ export interface TaskImageRef {
   base: ImageBase;
 }
 
+/** The same, with what the image says of itself. */
+export interface ResolvedImage extends TaskImageRef {
+  workdir: string;
+}
+
 /** Registries that did not answer during this bake; each is asked once. */
 export type SilentRegistries = Set<string>;
 
@@ -135,7 +140,7 @@ export async function resolveImage(
   task: SourceTask,
   taskDigest: string,
   silent: SilentRegistries,
-): Promise<TaskImageRef> {
+): Promise<ResolvedImage> {
   const where = `task ${task.taskId}`;
   const tag = task.config.environment.dockerImage;
   const pulled = tag === null ? null : await pullByDigest(store, tag, silent, where);
@@ -144,5 +149,5 @@ export async function resolveImage(
   if (image === null)
     throw new EvaluatorError('image_pull_failed', `${where}: the engine has lost ${resolved.image}`);
   verifyTaskImage(image, TASK_IMAGE_EXPECTATION, where);
-  return resolved;
+  return { ...resolved, workdir: image.workingDir || '/' };
 }

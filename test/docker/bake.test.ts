@@ -39,10 +39,12 @@ async function bake(tasks: Readonly<Record<string, Files>>, change: Partial<Bake
     from: [join(folder, 'plain')],
     out: join(folder, 'cache'),
     only: [],
+    track: null,
     live: [],
     seal: null,
     engineSocket: ENGINE_SOCKET,
     toolchain: null,
+    check: null,
     onProgress: () => {},
     ...change,
   };

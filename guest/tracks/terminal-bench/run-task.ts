@@ -55,15 +55,15 @@ export const runTask: RunTask = async (run, task, agent, index) => {
     if (first.failure !== null) return finish(run, task, first, null);
     return mode === 'live' ? verified(run, task, first) : first;
   };
-  return withCapacity(run, diskNeed(task, run.r), orders.task, async () => {
+  return withCapacity(run, diskNeed(task, agent, run.r), orders.task, async () => {
     const lives = await together(
       run,
-      repsOf(run).map((rep) => withCapacity(run, repNeed(task), orders.life(rep), () => runRep(rep))),
+      repsOf(run).map((rep) => withCapacity(run, repNeed(task, agent), orders.life(rep), () => runRep(rep))),
     );
     // One after another where each needs disk beside its agent's container.
     const atOnce = pLimit(mode === 'artifact' ? 1 : run.r);
     const verifyLater = (first: FirstLife, rep: number) =>
-      atOnce(() => withCapacity(run, repNeed(task), orders.end(rep), () => verified(run, task, first)));
+      atOnce(() => withCapacity(run, repNeed(task, null), orders.end(rep), () => verified(run, task, first)));
     return together(
       run,
       lives.map(async (life, rep) => ('outcome' in life ? life : verifyLater(life, rep))),

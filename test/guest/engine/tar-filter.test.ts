@@ -1,4 +1,5 @@
 import { PassThrough, Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { extract, type Header, pack } from 'tar-stream';
 import { describe, expect, it } from 'vitest';
@@ -21,14 +22,13 @@ async function forge(...entries: Forged[]): Promise<Buffer> {
   const stream = pack();
   for (const { content, ...header } of entries) stream.entry(header, content ?? '');
   stream.finalize();
-  return Buffer.concat(await Array.fromAsync(stream as AsyncIterable<Buffer>));
+  return buffer(stream);
 }
 
 /** What comes out, read by an implementation that is not ours. */
 async function filter(source: Readable | Buffer, some: Partial<FilterRules> = {}) {
-  const { tar, end } = filterTar(source instanceof Buffer ? Readable.from([source]) : source, rules(some));
-  const bytes = Buffer.concat(await Array.fromAsync(tar as AsyncIterable<Buffer>));
-  return { bytes, end: await end };
+  const { tar, end } = filterTar(Buffer.isBuffer(source) ? Readable.from([source]) : source, rules(some));
+  return { bytes: await buffer(tar), end: await end };
 }
 
 async function members(bytes: Buffer): Promise<Seen[]> {
@@ -37,7 +37,7 @@ async function members(bytes: Buffer): Promise<Seen[]> {
   Readable.from([bytes]).pipe(reader);
   for await (const entry of reader) {
     const { name, type, mode, uid, gid, mtime } = entry.header;
-    const content = Buffer.concat(await Array.fromAsync(entry)).toString();
+    const content = await text(entry);
     seen.push({ name, type, mode, uid, gid, mtime: (mtime?.getTime() ?? 0) / 1000, content });
   }
   return seen;
