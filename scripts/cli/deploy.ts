@@ -4,12 +4,12 @@ import { renderComposed } from '../../compose/parse.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { decodeF64be } from '../../guest/wire/f64.ts';
 import { readAwaited } from '../deploy/awaited.ts';
+import type { Cloud } from '../deploy/cloud.ts';
 import { deploy as deployOrder } from '../deploy/deploy.ts';
 import { describe, intentText } from '../deploy/dry-run.ts';
 import { dropIfEmpty, keepDeployment, keepResult } from '../deploy/kept.ts';
 import { type DeployOptions, HELP, readDeployOptions } from '../deploy/options.ts';
 import type { Clock, Order } from '../deploy/order.ts';
-import { connectPhala } from '../deploy/phala.ts';
 import { withSignals } from '../deploy/signals.ts';
 import { readVariables, type Variables, verifyComplete } from '../deploy/variables.ts';
 import { askForWord, exitCodeOfWord } from '../deploy/verdict.ts';
@@ -25,8 +25,11 @@ const clock: Clock = {
   sleep: (ms, signal) => sleep(ms, undefined, { signal }).catch(() => undefined),
 };
 
-function connect({ apiKey, apiUrl }: DeployOptions) {
-  return apiKey === null ? null : connectPhala({ apiKey, apiUrl, callTimeoutMs: CALL_TIMEOUT_MS });
+/** Null without an API key. The client is loaded here: it takes a second, which a refusal need not wait for. */
+async function connect({ apiKey, apiUrl }: DeployOptions): Promise<Cloud | null> {
+  if (apiKey === null) return null;
+  const { connectPhala } = await import('../deploy/phala.ts');
+  return connectPhala({ apiKey, apiUrl, callTimeoutMs: CALL_TIMEOUT_MS });
 }
 
 /** @throws as readAwaited, deploy_env_invalid, usage. */
@@ -53,7 +56,7 @@ async function dryRun(options: DeployOptions, appCompose: Buffer, variables: Var
   // A plan that is here is checked; one that is not may still come.
   if (variables.missing.every((name) => options.optionalEnv.has(name)))
     readAwaited({ composed, composeHash: hash, instanceType }, variables.values, Date.now());
-  const intent = await describe(options, hash, variables, connect(options));
+  const intent = await describe(options, hash, variables, await connect(options));
   process.stdout.write(options.format === 'json' ? `${JSON.stringify(intent)}\n` : intentText(intent));
   return 0;
 }
@@ -76,7 +79,7 @@ function report(options: DeployOptions, order: Order, watched: Watched, resultPa
 }
 
 async function real(options: DeployOptions, order: Order, signal: AbortSignal): Promise<number> {
-  const cloud = connect(options);
+  const cloud = await connect(options);
   if (!cloud) throw new EvaluatorError('usage', 'deploy: set PHALA_CLOUD_API_KEY');
   const out = outputFolder('deploy', options.out ?? `out/${timeName(Date.now())}`);
   try {

@@ -31,7 +31,8 @@ function isSigned(publicKey: string, signature: string, { appId, kmsSigner }: Ex
   ]);
   try {
     // Without its last byte, which only helps to recover a key.
-    return secp256k1.verify(signature.slice(0, 128), keccak_256(message), kmsSigner, { lowS: false });
+    const compact = Buffer.from(signature.slice(0, 128), 'hex');
+    return secp256k1.verify(compact, keccak_256(message), Buffer.from(kmsSigner, 'hex'), { lowS: false });
   } catch {
     return false;
   }

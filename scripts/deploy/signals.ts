@@ -6,7 +6,7 @@ const NAMES = Object.keys(SIGNAL_EXIT) as Name[];
 
 /**
  * Runs `body` with a signal that SIGINT and SIGTERM abort. The process does not end by them: a second one must
- * not leave behind what costs money.
+ * not leave behind what costs money. It is heard to the end of the process.
  * @returns the body's value; when it threw the abort's own reason, the exit code of the signal.
  */
 export async function withSignals(
@@ -26,7 +26,5 @@ export async function withSignals(
   } catch (error) {
     if (by !== null && error === stop.signal.reason) return SIGNAL_EXIT[by];
     throw error;
-  } finally {
-    for (const name of NAMES) process.off(name, onSignal);
   }
 }
