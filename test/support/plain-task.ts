@@ -48,7 +48,7 @@ export function manifestTask(taskId: string, files: Files): ManifestTask {
     image: `sha256:${'0'.repeat(64)}`,
     image_source: 'built',
     base: 'stand-in',
-    track: 'terminal-bench',
+    track: /^track = "(.*)"$/m.exec(files['task.toml'] ?? '')?.[1] ?? 'terminal-bench',
     verifier: 'restart',
     artifact_paths: [],
     evidence: { kind: 'none', passed: null },
