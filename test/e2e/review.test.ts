@@ -5,23 +5,30 @@ import { parseReviewFile } from '../../challenge/review/file.ts';
 import { parsePlan } from '../../guest/wire/plan.ts';
 import { parseReviewSubmission } from '../../guest/wire/review.ts';
 import { zipDirectory } from '../../scripts/agent/zip-directory.ts';
+import {
+  type Behaviour,
+  completion,
+  type OpenChatDouble,
+  openChatDouble,
+  replying,
+  VERDICT,
+} from '../support/chat-double.ts';
 import { type Ended, evaluator } from '../support/evaluator.ts';
-import { type ModelStandIn, modelStandIn } from '../support/model-stand-in.ts';
 import { scratchForFile } from '../support/scratch.ts';
 import { writeAgent } from '../support/small-run.ts';
-import { replyWith } from '../support/valid-review.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const AGENT = join(ROOT, 'test/fixtures/agents/word-tally');
 const TASKS = join(ROOT, 'task-cache');
 const KEY = 'a-key-that-nobody-may-see';
-const MODEL = ['--model', 'maker/model-1', '--provider', 'provider-a'];
+const MODEL = ['--model', completion().model, '--provider', 'vendor'];
 const folder = scratchForFile();
 const out = (name: string) => join(folder, name);
 
-let model: ModelStandIn;
+let model: OpenChatDouble;
+let behaviour: Behaviour = replying(completion());
 beforeAll(async () => {
-  model = await modelStandIn();
+  model = await openChatDouble((response, request) => behaviour(response, request), { scheme: 'http' });
 });
 afterAll(() => model.close());
 
@@ -29,10 +36,10 @@ function review(name: string, agent: string, ...more: string[]): Promise<Ended> 
   const options = ['--agent', agent, '--out', out(name), '--json', ...more];
   return evaluator(['review', ...options], { OPENROUTER_API_KEY: '' });
 }
-function askedReview(name: string, agent: string, body: Buffer, status = 200): Promise<Ended> {
-  model.answer = { status, body };
+function askedReview(name: string, agent: string, body: unknown, status = 200): Promise<Ended> {
+  behaviour = replying(body, status);
   const options = ['--agent', agent, '--out', out(name), '--json', ...MODEL];
-  return evaluator(['review', ...options, '--model-endpoint', model.endpoint], { OPENROUTER_API_KEY: KEY });
+  return evaluator(['review', ...options, '--model-endpoint', model.url], { OPENROUTER_API_KEY: KEY });
 }
 const summaryOf = ({ stdout }: Ended) => {
   expect(stdout.split('\n').filter(Boolean)).toHaveLength(1);
@@ -81,9 +88,9 @@ describe('a review without a model', () => {
   });
 
   it('is what a key without an endpoint gives, and an endpoint without a key', async () => {
-    const keyless = await review('keyless', AGENT, '--model-endpoint', model.endpoint);
+    const keyless = await review('keyless', AGENT, '--model-endpoint', model.url);
     expect(summaryOf(keyless).model.outcome).toBe('not_asked');
-    expect(model.asked).toHaveLength(0);
+    expect(model.received).toHaveLength(0);
   });
 
   it('says of an agent that reads the tests where it does', async () => {
@@ -114,18 +121,18 @@ describe('a review without a model', () => {
 
 describe('a review that asks a model', () => {
   it('allows, keeps the key to itself, and admits a run of this agent', async () => {
-    const ended = await askedReview('allowed', AGENT, replyWith('allow'));
+    const ended = await askedReview('allowed', AGENT, completion());
     expect(ended.code, ended.stderr).toBe(0);
     expect(summaryOf(ended)).toMatchObject({ verdict: 'allow', reason_codes: ['policy_passed'] });
-    expect(model.asked).toHaveLength(1);
-    expect(model.asked[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
+    expect(model.received).toHaveLength(1);
+    expect(model.received[0]?.headers.authorization).toBe(`Bearer ${KEY}`);
     expect(ended.stdout + ended.stderr).not.toContain(KEY);
     for (const file of readdirSync(out('allowed'))) {
       expect(readFileSync(join(out('allowed'), file), 'latin1'), file).not.toContain(KEY);
     }
     const { reportBytes } = parseReviewFile(readFileSync(reviewFile('allowed')));
     const { evidence } = parseReviewSubmission(reportBytes);
-    expect(Buffer.from(evidence.planned_request_b64, 'base64')).toEqual(model.asked[0]?.body);
+    expect(Buffer.from(evidence.planned_request_b64, 'base64')).toEqual(model.received[0]?.body);
 
     const accepted = await run('admitted', AGENT, '--require-review', '--review', reviewFile('allowed'));
     expect(accepted.code, accepted.stderr).toBe(0);
@@ -177,7 +184,11 @@ describe('a review that asks a model', () => {
   });
 
   it('that did not allow admits nobody', async () => {
-    const ended = await askedReview('rejected', AGENT, replyWith('reject', ['hardcoded_llm_model']));
+    const ended = await askedReview(
+      'rejected',
+      AGENT,
+      completion({}, { ...VERDICT, verdict: 'reject', reason_codes: ['hardcoded_llm_model'] }),
+    );
     expect(ended.code).toBe(1);
     expect(summaryOf(ended)).toMatchObject({ verdict: 'reject', reason_codes: ['hardcoded_llm_model'] });
     const refused = await run('refused', AGENT, '--review', reviewFile('rejected'));
@@ -186,7 +197,7 @@ describe('a review that asks a model', () => {
   });
 
   it('that gets no answer brings no verdict, and its session counts as escalate', async () => {
-    const ended = await askedReview('outage', AGENT, Buffer.from('busy'), 503);
+    const ended = await askedReview('outage', AGENT, { error: { message: 'busy' } }, 503);
     expect(ended.code).toBe(5);
     expect(summaryOf(ended)).toMatchObject({ verdict: null, reason_code: 'model_unavailable' });
     expect(readdirSync(out('outage'))).not.toContain('review.json');

@@ -42,7 +42,7 @@ export function completion(overrides: Partial<Completion> = {}, args: unknown = 
   };
 }
 
-type Behaviour = (response: ServerResponse, request: IncomingMessage) => void;
+export type Behaviour = (response: ServerResponse, request: IncomingMessage) => void;
 
 const json = (response: ServerResponse, status: number, body: unknown, headers = {}) => {
   const bytes = Buffer.from(JSON.stringify(body));
@@ -116,11 +116,15 @@ export interface ChatDouble {
   connections: () => number;
 }
 
-/** An endpoint of the chat-completions API on loopback that behaves as it is told; gone when the test is. */
-export async function startChatDouble(
+export interface OpenChatDouble extends ChatDouble {
+  close(): Promise<void>;
+}
+
+/** An endpoint of the chat-completions API on loopback that behaves as it is told. */
+export async function openChatDouble(
   behaviour: Behaviour,
   options: { scheme?: 'http' | 'https'; host?: string } = {},
-): Promise<ChatDouble> {
+): Promise<OpenChatDouble> {
   const received: ChatDouble['received'] = [];
   const listener: RequestListener = async (request, response) => {
     const body = await buffer(request);
@@ -137,18 +141,23 @@ export async function startChatDouble(
   server.on('connection', () => connections++);
   server.on('tlsClientError', (_: unknown, socket: { destroy(): void }) => socket.destroy());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  );
   const { port } = server.address() as AddressInfo;
   return {
     url: `${scheme}://127.0.0.1:${port}/api/v1/chat/completions`,
     caPem: identity.caPem,
     received,
     connections: () => connections,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
+}
+
+/** The same, gone when the test is. */
+export async function startChatDouble(...args: Parameters<typeof openChatDouble>): Promise<ChatDouble> {
+  const double = await openChatDouble(...args);
+  onTestFinished(() => double.close());
+  return double;
 }

@@ -4,41 +4,18 @@
  */
 import { buffer } from 'node:stream/consumers';
 import { parseConfig } from '../../challenge/config.ts';
-import type { Ledger } from '../../challenge/ledger/ledger.ts';
 import { SqliteLedger } from '../../challenge/ledger/sqlite.ts';
 import { startLocalChallenge } from '../../challenge/local.ts';
-import { isEvaluatorError } from '../../guest/errors.ts';
+import { mortal, sayReady } from './mortal.ts';
 
 const [method = '', moment = '', aheadMs = '0'] = process.argv.slice(2);
-const die = () => process.kill(process.pid, 'SIGKILL');
-
-function mortal(ledger: Ledger): Ledger {
-  return new Proxy(ledger, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name);
-      if (typeof member !== 'function') return member;
-      return (...args: unknown[]) => {
-        if (name === method && moment === 'before') die();
-        const value: unknown = member.apply(target, args);
-        if (name === method && moment === 'after') die();
-        return value;
-      };
-    },
-  });
-}
-
 const config = parseConfig(await buffer(process.stdin));
-try {
-  const challenge = await startLocalChallenge(config, {
+await sayReady(async () => {
+  const { baseUrl, evalRunId } = await startLocalChallenge(config, {
     now: () => Date.now() + Number(aheadMs),
-    openLedger: (path) => mortal(new SqliteLedger(path)),
+    openLedger: (path) => mortal(new SqliteLedger(path), method, moment),
     collateral: async () => config.collateral,
     log: () => {},
   });
-  const { baseUrl, evalRunId } = challenge;
-  process.stdout.write(`${JSON.stringify({ event: 'ready', url: baseUrl, eval_run_id: evalRunId })}\n`);
-} catch (error) {
-  if (!isEvaluatorError(error)) throw error;
-  process.stderr.write(`refused: ${error.code}\n`);
-  process.exitCode = 1;
-}
+  return { url: baseUrl, eval_run_id: evalRunId };
+});

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -16,21 +15,11 @@ import { standingScore } from '../../../challenge/ledger/standing.ts';
 import { isEvaluatorError } from '../../../guest/errors.ts';
 import { EXPIRES_AT_MS, grantTo, MAX_GRANTS, SPKI, sealedRun } from '../../support/ledger.ts';
 import { codeOf } from '../../support/throws.ts';
+import { rowsOfDocument, rowsOfMachine } from '../../support/transitions.ts';
 
 describe('the machine', () => {
   it('has exactly the transitions of docs/ledger.md', () => {
-    const text = readFileSync(new URL('../../../docs/ledger.md', import.meta.url), 'utf8');
-    const section = text.split('\n## ').find((part) => part.startsWith('Transitions\n')) ?? '';
-    const documented = [...section.matchAll(/^\| (\w+) +\| (\w+) +\| (\w+) +\|/gm)]
-      .map(([, from, event, to]) => `${from} ${event} ${to}`)
-      .filter((row) => row !== 'from event to');
-    const coded = RUN_STATES.flatMap((from) =>
-      RUN_EVENTS.flatMap((event) => {
-        const to = TRANSITIONS[from][event];
-        return to ? [`${from} ${event} ${to}`] : [];
-      }),
-    );
-    expect(documented.toSorted()).toEqual(coded.toSorted());
+    expect(rowsOfDocument('Transitions')).toEqual(rowsOfMachine(RUN_STATES, RUN_EVENTS, TRANSITIONS));
   });
 
   it('leaves nothing open that cannot go on, and nothing awaited that cannot receive', () => {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -14,21 +13,13 @@ import { isEvaluatorError } from '../../../guest/errors.ts';
 import { sha256Hex } from '../../../guest/wire/digest.ts';
 import { ASSIGNMENT_TTL_MS, newSession, prepareNext } from '../../support/review-ledger.ts';
 import { codeOf } from '../../support/throws.ts';
+import { rowsOfDocument, rowsOfMachine } from '../../support/transitions.ts';
 
 describe('the machine of a review', () => {
   it('has exactly the transitions of docs/ledger.md', () => {
-    const text = readFileSync(new URL('../../../docs/ledger.md', import.meta.url), 'utf8');
-    const section = text.split('\n## ').find((part) => part.startsWith('Transitions of a review')) ?? '';
-    const documented = [...section.matchAll(/^\| (\w+) +\| (\w+) +\| (\w+) +\|/gm)]
-      .map(([, from, event, to]) => `${from} ${event} ${to}`)
-      .filter((row) => row !== 'from event to');
-    const coded = SESSION_STATES.flatMap((from) =>
-      SESSION_EVENTS.flatMap((event) => {
-        const to = SESSION_TRANSITIONS[from][event];
-        return to ? [`${from} ${event} ${to}`] : [];
-      }),
+    expect(rowsOfDocument('Transitions of a review')).toEqual(
+      rowsOfMachine(SESSION_STATES, SESSION_EVENTS, SESSION_TRANSITIONS),
     );
-    expect(documented.toSorted()).toEqual(coded.toSorted());
   });
 
   it('lets no session go back to a new try once its model was announced, but through an operator', () => {

@@ -40,6 +40,7 @@ function preparing() {
         hotkey: 'hotkey-1',
         agentZip,
         agentEnv: [],
+        agentRuntimeImage: null,
         cache,
         n: 2,
         terms: { ranked: false, track, policy, r, n_concurrent, eval_app },
