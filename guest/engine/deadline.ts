@@ -19,6 +19,8 @@ export const DEADLINES_MS = {
   createVolume: 30_000,
   removeVolume: 30_000,
   createNetwork: 30_000,
+  createInternalNetwork: 30_000,
+  connect: 30_000,
   disconnect: 30_000,
   removeNetwork: 30_000,
   removeImage: 60_000,

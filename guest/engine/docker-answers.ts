@@ -47,6 +47,7 @@ const containerAnswer = z.object({
 });
 
 const idAnswer = z.object({ Id: z.string().min(1) });
+const closedNetworkAnswer = z.object({ Internal: z.literal(true), EnableIPv6: z.literal(false) });
 const exitAnswer = z.object({
   StatusCode: z.int(),
   Error: z.object({ Message: z.string() }).nullish(),
@@ -109,6 +110,11 @@ export function parseContainer(raw: unknown): ContainerState {
 
 export function parseId(call: string, raw: unknown): string {
   return parse(call, idAnswer, raw).Id;
+}
+
+/** Another daemon setting must not open what was asked to be closed. */
+export function parseClosedNetwork(raw: unknown): void {
+  parse('createInternalNetwork', closedNetworkAnswer, raw);
 }
 
 export function parseExit(raw: unknown): number {

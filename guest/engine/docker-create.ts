@@ -37,6 +37,7 @@ export function createBody(spec: ContainerSpec): Record<string, unknown> {
       LogConfig: { Type: 'none' },
       RestartPolicy: { Name: 'no' },
       NetworkMode: spec.network,
+      Dns: nameServers(spec),
       Mounts: toolsMount(spec),
     },
   };
@@ -64,6 +65,11 @@ export function ulimits(spec: ContainerSpec): readonly (readonly [string, number
     ['core', 0],
     ['fsize', spec.fileSizeBytes],
   ];
+}
+
+/** The container's own loopback, where nobody answers. */
+export function nameServers({ dns }: ContainerSpec): readonly string[] {
+  return dns === 'none' ? ['127.0.0.1'] : [];
 }
 
 function toolsMount({ toolsVolume }: ContainerSpec): object[] {

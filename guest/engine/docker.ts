@@ -5,6 +5,7 @@ import * as answers from './docker-answers.ts';
 import { createBody } from './docker-create.ts';
 import { createExec, pipeExec, startExec } from './docker-exec.ts';
 import * as files from './docker-files.ts';
+import { networkCalls } from './docker-network.ts';
 import { listOwned } from './docker-owned.ts';
 import { container, imagePath, segment } from './docker-paths.ts';
 import { pullImage } from './docker-pull.ts';
@@ -122,28 +123,7 @@ export function connectDocker(socketPath: string): Engine {
       await ask('removeVolume', name, 'DELETE', `/volumes/${segment(name)}`);
     },
 
-    async createNetwork(name, labels) {
-      const body = {
-        Name: name,
-        Driver: 'bridge',
-        CheckDuplicate: true,
-        Options: { 'com.docker.network.bridge.enable_icc': 'false' },
-        Labels: labels,
-      };
-      return answers.parseId(
-        'createNetwork',
-        await ask('createNetwork', name, 'POST', '/networks/create', { body }),
-      );
-    },
-
-    async disconnect(network, containerId) {
-      const body = { Container: containerId, Force: true };
-      await ask('disconnect', containerId, 'POST', `/networks/${segment(network)}/disconnect`, { body });
-    },
-
-    async removeNetwork(id) {
-      await ask('removeNetwork', id, 'DELETE', `/networks/${segment(id)}`);
-    },
+    ...networkCalls(dial),
 
     async removeImage(id) {
       await ask('removeImage', id, 'DELETE', `/images/${imagePath(id)}`, { query: { force: 'true' } });

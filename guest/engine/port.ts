@@ -40,6 +40,8 @@ export interface ContainerSpec {
   fileSizeBytes: number;
   /** 'none' or the name of a network of ours. */
   network: string;
+  /** `none`: no name is resolved through the engine, which some engines do for closed networks too (CVE-2024-29018). */
+  dns: 'engine' | 'none';
   /** Named volume mounted read-only, with NoCopy, at `target`; null for a helper that fills it. */
   toolsVolume: { name: string; target: string; access: 'ro' | 'rw' } | null;
 }
@@ -148,6 +150,14 @@ export interface Engine {
   removeVolume(name: string): Promise<void>;
   /** A bridge with inter-container traffic off. */
   createNetwork(name: string, labels: Readonly<Record<string, string>>): Promise<string>;
+  /** A bridge whose members, of `subnet` (CIDR), reach each other alone: not the host, nothing beyond it. */
+  createInternalNetwork(
+    name: string,
+    subnet: string,
+    labels: Readonly<Record<string, string>>,
+  ): Promise<string>;
+  /** Puts a container that has not been started on one more network, under this IPv4 address. */
+  connect(network: string, containerId: string, address: string): Promise<void>;
   disconnect(network: string, containerId: string): Promise<void>;
   removeNetwork(id: string): Promise<void>;
   removeImage(id: string): Promise<void>;

@@ -5,7 +5,7 @@ import { checkedPath, looksCompressed } from './tar-name.ts';
 /** A file, or a directory that is ours: an entry for one of the image's would reset its mode (spec/03, 3). */
 export type TarEntry =
   | { path: string; directory: true }
-  | { path: string; bytes: Uint8Array; mode: 0o644 | 0o755 };
+  | { path: string; bytes: Uint8Array; mode: 0o600 | 0o644 | 0o755 };
 
 /**
  * An uncompressed tar, the same bytes for the same entries: owner 0, time 0, directories 0755. Paths are

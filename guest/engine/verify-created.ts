@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EvaluatorError } from '../errors.ts';
-import { ulimits } from './docker-create.ts';
+import { nameServers, ulimits } from './docker-create.ts';
 import type { ContainerSpec } from './port.ts';
 
 type Check = readonly [field: string, holds: (found: unknown) => boolean];
@@ -52,6 +52,7 @@ function checks(spec: ContainerSpec): readonly Check[] {
     ['HostConfig.IpcMode', is('private')],
     ['HostConfig.LogConfig.Type', is('none')],
     ['HostConfig.NetworkMode', is(spec.network)],
+    ['HostConfig.Dns', isSetOf(nameServers(spec))],
     ['HostConfig.RestartPolicy.Name', is('no')],
     ['HostConfig.Mounts', copiesNothing],
     ...UNASKED.map((name): Check => [`HostConfig.${name}`, isEmpty]),

@@ -32,6 +32,7 @@ export async function createToolsVolume(
     pids: 16,
     fileSizeBytes: 1024 * 1024 * 1024,
     network: 'none',
+    dns: 'engine',
     toolsVolume: { name, target: TOOLS, access: 'rw' },
   });
   try {

@@ -59,6 +59,7 @@ async function spec(image: string, command: string[], access: 'ro' | 'rw'): Prom
     pids: 256,
     fileSizeBytes: 1024 * MIB,
     network: 'none',
+    dns: 'engine',
     toolsVolume: { name: volume, target: TOOLS, access },
   };
 }

@@ -30,6 +30,7 @@ export function createTestContainers(engine: Engine, image: string): TestContain
       pids: 64,
       fileSizeBytes: 2 ** 42,
       network: 'none',
+      dns: 'engine',
       toolsVolume: null,
       ...changes,
       labels: { [TEST_LABEL]: '', ...changes.labels },

@@ -21,6 +21,7 @@ const SPEC: ContainerSpec = {
   pids: 1,
   fileSizeBytes: 1,
   network: 'none',
+  dns: 'engine',
   toolsVolume: null,
 };
 
@@ -46,6 +47,8 @@ const CALLS: { readonly [K in keyof Engine]: (engine: Engine) => Promise<unknown
   writableLayerBytes: (engine) => engine.writableLayerBytes('c', 5000),
   createVolume: (engine) => engine.createVolume('v', {}),
   removeVolume: (engine) => engine.removeVolume('v'),
+  createInternalNetwork: (engine) => engine.createInternalNetwork('n', '198.18.0.0/29', {}),
+  connect: (engine) => engine.connect('n', 'id', '198.18.0.2'),
   createNetwork: (engine) => engine.createNetwork('n', {}),
   disconnect: (engine) => engine.disconnect('n', 'c'),
   removeNetwork: (engine) => engine.removeNetwork('n'),

@@ -18,6 +18,7 @@ const SPEC: ContainerSpec = {
   pids: 100,
   fileSizeBytes: 2 ** 31,
   network: 'none',
+  dns: 'engine',
   toolsVolume: { name: 'tools', target: '/opt/evaluator', access: 'ro' },
 };
 
