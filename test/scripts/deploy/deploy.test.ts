@@ -138,15 +138,18 @@ describe('deploy', () => {
     );
   });
 
-  it('leaves VMs of others alone', async () => {
+  it('leaves VMs of others alone, of the same app or of the same name', async () => {
     const { cloud, ended } = await start({
-      before: (double) => {
-        const other = { uuid: 'f'.repeat(32), name: 'cvm-evaluator-eval-other', appId: 'e'.repeat(40) };
-        double.vms.set(other.uuid, other);
-      },
+      misbehave: on('GET', /^\/cvms\/paginated/, (_, double) => {
+        const [ours] = [...double.vms.values()];
+        if (!ours || double.vms.size > 1) return 'go on';
+        double.vms.set('e'.repeat(32), { ...ours, uuid: 'e'.repeat(32), name: 'cvm-evaluator-eval-other' });
+        double.vms.set('f'.repeat(32), { ...ours, uuid: 'f'.repeat(32), appId: 'd'.repeat(40) });
+        return 'go on';
+      }),
     });
     await ended;
-    expect([...cloud.vms.keys()]).toEqual(['f'.repeat(32)]);
+    expect([...cloud.vms.keys()]).toEqual(['e'.repeat(32), 'f'.repeat(32)]);
     expect(cloud.received.filter(({ method }) => method === 'DELETE')).toHaveLength(1);
   });
 
