@@ -7,6 +7,7 @@ import {
   ed25519PublicKey,
   envName,
   id,
+  imageRef,
   int,
   parseSchema,
   pem,
@@ -56,6 +57,8 @@ export const configSchema = z.strictObject({
   mechanism_path: path,
   agent_zip_path: path,
   agent_env: z.array(envName).max(64),
+  /** What a brokered agent's sandboxes are made from; null for a container agent. */
+  agent_runtime_image: imageRef.nullable(),
   cache: z.strictObject({
     cache_digest: sha256,
     /** Of the sealed cache; null when its tests lie in plain. */

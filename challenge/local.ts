@@ -142,6 +142,7 @@ async function prepare(
       hotkey: LOCAL_HOTKEY,
       agentZip,
       agentEnv: config.agent_env,
+      agentRuntimeImage: config.agent_runtime_image,
       cache: config.cache,
       n: config.select.n,
       terms: {

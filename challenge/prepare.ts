@@ -16,6 +16,8 @@ export interface RunRequest {
   hotkey: string;
   agentZip: Buffer;
   agentEnv: readonly string[];
+  /** What a brokered agent's sandboxes are made from; null for a container agent. */
+  agentRuntimeImage: string | null;
   cache: Pick<EvalPlan, 'cache_digest' | 'toolchain_digest' | 'tasks'> & {
     /** Null: not sealed, never ranked. */
     cache_id: string | null;
@@ -89,7 +91,7 @@ export async function prepareRun(
       submission_id: request.submissionId,
       cache_digest: cache.cache_digest,
       toolchain_digest: cache.toolchain_digest,
-      agent_runtime_image: null,
+      agent_runtime_image: request.agentRuntimeImage,
       max_grants: MAX_GRANTS,
       authorizing_review_digest: review?.digest ?? null,
       agent: {

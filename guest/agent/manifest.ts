@@ -39,3 +39,9 @@ export function parseAgentManifest(bytes: Uint8Array): AgentManifest {
     throw new EvaluatorError('agent_manifest_invalid', (cause as Error).message, { cause });
   }
 }
+
+/** The variables that an agent is given, of those that the plan allows: the ones it asks for. */
+export function givenEnv({ env }: Pick<AgentManifest, 'env'>, allowed: readonly string[]): readonly string[] {
+  const asked = env === 'plan' ? allowed.filter((name) => !RESERVED_ENV.test(name)) : env;
+  return asked.filter((name) => allowed.includes(name));
+}

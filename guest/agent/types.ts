@@ -13,8 +13,8 @@ export interface AgentManifest {
   schema_version: 1;
   kind: AgentKind;
   command: readonly string[];
-  /** Names of environment variables the agent asks for. */
-  env: readonly string[];
+  /** Names of environment variables the agent asks for; `plan`: whichever the plan allows. */
+  env: readonly string[] | 'plan';
 }
 
 /** An immutable agent: the ZIP's bytes are what is hashed, shipped and run. */

@@ -39,10 +39,8 @@ export async function fetchAgent(plan: EvalPlan, token: string): Promise<AgentPa
 
 /** @throws plan_inconsistent when the package asks for a variable that the plan does not allow. */
 export function verifyAgentEnv(agent: AgentPackage, plan: EvalPlan): void {
-  if (agent.manifest.kind === 'brokered') {
-    throw new EvaluatorError('agent_manifest_invalid', 'agent.yaml: kind brokered is not run by this image');
-  }
-  const foreign = agent.manifest.env.find((name) => !plan.agent.env.includes(name));
+  const { env } = agent.manifest;
+  const foreign = env === 'plan' ? undefined : env.find((name) => !plan.agent.env.includes(name));
   if (foreign !== undefined) {
     throw new EvaluatorError(
       'plan_inconsistent',

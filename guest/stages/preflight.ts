@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import pLimit from 'p-limit';
+import { givenEnv } from '../agent/manifest.ts';
 import type { AgentPackage } from '../agent/types.ts';
 import { freeDiskBytes } from '../engine/disk.ts';
 import type { EngineInfo } from '../engine/port.ts';
@@ -7,14 +8,17 @@ import { EvaluatorError } from '../errors.ts';
 import type { TaskCache } from '../tasks/types.ts';
 import { diskNeed, repNeed } from '../tracks/reps.ts';
 import { Capacity } from '../trial/capacity.ts';
-import type { TrialContext, Upload } from '../trial/session.ts';
+import type { BrokeredAgent, TrialAgent, TrialContext, Upload } from '../trial/session.ts';
 import { sweepOrphans } from '../trial/sweep.ts';
 import { type Mechanism, trackRules } from '../wire/mechanism.ts';
 import type { EvalPlan } from '../wire/plan.ts';
+import { resolveRuntime } from './agent-runtime.ts';
 import { fetchAgent, verifyAgentEnv } from './artifact.ts';
 import type { Host } from './config.ts';
+import { type Dependencies, fetchDependencies, packagesEnv, wheelTarget } from './dependencies.ts';
 import { verifyEngineFloor } from './engine-floor.ts';
 import { resolveImages } from './images.ts';
+import { readInferenceOffer } from './model-access.ts';
 import { verifyMounts } from './mounts.ts';
 import type { Order, OrderedTask } from './order.ts';
 import { openPlannedCache, readMechanism, readPlan, verifyOffered } from './preflight-plan.ts';
@@ -42,13 +46,15 @@ async function capacityOf(
 
 /** @throws task_too_large: a task that can never fit is refused by name (spec/03, Scheduling). */
 function verifyFits(capacity: Capacity, task: OrderedTask, plan: EvalPlan): void {
-  const key = capacity.neverFits(repNeed(task)) ?? capacity.neverFits(diskNeed(task, plan.r));
+  const { agent } = task;
+  const key = capacity.neverFits(repNeed(task, agent)) ?? capacity.neverFits(diskNeed(task, agent, plan.r));
   if (key === null) return;
   const { nano_cpus, memory_bytes, storage_bytes } = task.trial.limits;
   throw new EvaluatorError(
     'task_too_large',
     `task ${task.trial.taskId}: wants ${nano_cpus / 1e9} CPUs, ${memory_bytes / MIB} MiB memory and ` +
-      `${plan.r} × ${storage_bytes / MIB} MiB disk, more ${key} than this machine has`,
+      `${plan.r} × ${storage_bytes / MIB} MiB disk, a brokered agent's sandboxes not counted; that is more ` +
+      `${key} than this machine has`,
   );
 }
 
@@ -56,11 +62,23 @@ function agentFiles(agent: AgentPackage): Upload[] {
   return agent.files.map(({ path, bytes }) => ({ path: `agent/${path}`, bytes, executable: true }));
 }
 
-function agentEnv(agent: AgentPackage, host: Host): string[] {
-  return agent.manifest.env.flatMap((name) => {
+function agentEnv(agent: AgentPackage, plan: EvalPlan, host: Host): string[] {
+  return givenEnv(agent.manifest, plan.agent.env).flatMap((name) => {
     const value = host.inputs.agentEnv[name];
     return value === undefined ? [] : [`${name}=${value}`];
   });
+}
+
+/** The agent as it enters the containers of a task. */
+function trialAgent(
+  agent: AgentPackage,
+  env: readonly string[],
+  runtime: BrokeredAgent['runtime'] | null,
+  solution: readonly Upload[],
+): TrialAgent {
+  const parts = { command: agent.manifest.command, env, files: [...agentFiles(agent), ...solution] };
+  if (agent.manifest.kind === 'container' || runtime === null) return { kind: 'container', ...parts };
+  return { kind: 'brokered', runtime, ...parts };
 }
 
 async function orderedTasks(
@@ -70,12 +88,15 @@ async function orderedTasks(
   agent: AgentPackage,
   mechanism: Mechanism,
   base: Omit<TrialContext, 'toolsVolume'>,
+  runtime: BrokeredAgent['runtime'] | null,
+  packages: Dependencies,
 ): Promise<OrderedTask[]> {
   const rules = trackRules(mechanism, plan.track);
   const images = await resolveImages(
     base,
     plan.tasks.map((task) => cache.task(task.task_id)),
   );
+  const env = [...agentEnv(agent, plan, host), ...packagesEnv(packages)];
   return Promise.all(
     plan.tasks.map(async (planned) => {
       const cached = cache.task(planned.task_id);
@@ -89,12 +110,7 @@ async function orderedTasks(
         audited: () => cache.audited(planned.task_id),
         tests: () => cache.tests(planned.task_id),
         disclosure: plan.ranked ? 'codes_only' : 'full',
-        agent: {
-          kind: 'container',
-          command: agent.manifest.command,
-          env: agentEnv(agent, host),
-          files: [...agentFiles(agent), ...solution],
-        },
+        agent: trialAgent(agent, env, runtime, solution),
       } satisfies OrderedTask;
     }),
   );
@@ -105,7 +121,7 @@ async function trialContext(
   plan: EvalPlan,
   info: EngineInfo,
   mechanism: Mechanism,
-): Promise<Omit<TrialContext, 'toolsVolume'>> {
+): Promise<Omit<TrialContext, 'toolsVolume' | 'inference'>> {
   const { engine, clock, journal, session } = host;
   const objects = await sweepOrphans(engine, session);
   if (objects > 0) journal.write({ event: 'swept', objects });
@@ -138,17 +154,22 @@ export async function preflight(host: Host): Promise<Order> {
   const pinned = await readMechanism(plan, host.config.mechanismFile);
   const cache = await openPlannedCache(plan, host.config.cacheDirectory);
   const { mechanism } = pinned;
+  const offer = readInferenceOffer(plan, mechanism, host.inputs);
   verifyEngineFloor(info, mechanism.floors);
   const agentPackage = await fetchAgent(plan, host.inputs.runToken);
   verifyAgentEnv(agentPackage, plan);
-  const base = await trialContext(host, plan, info, mechanism);
-  const tasks = await orderedTasks(host, plan, cache, agentPackage, mechanism, base);
+  const packages = await fetchDependencies(agentPackage, mechanism.packages, wheelTarget(agentPackage), host);
+  const started = await trialContext(host, plan, info, mechanism);
+  const runtime = await resolveRuntime(started, agentPackage, plan);
+  const inference = offer && runtime && { ...offer, imageId: runtime.imageId };
+  const base = { ...started, inference };
+  const tasks = await orderedTasks(host, plan, cache, agentPackage, mechanism, base, runtime, packages);
   const capacity = await capacityOf(plan, info, mechanism, base.diskPath);
   for (const task of tasks) verifyFits(capacity, task, plan);
   const [first, ...others] = tasks.map(({ trial }) => trial);
   if (cache.toolchainPath === null || first === undefined) {
     throw new EvaluatorError('cache_toolchain_missing', `${cache.directory}: no toolchain.tar; bake again`);
   }
-  const context = await prepareEngine(base, cache.toolchainPath, [first, ...others]);
-  return { plan, pinned, cache, agentPackage, tasks, context, capacity };
+  const context = await prepareEngine(base, cache.toolchainPath, [first, ...others], packages.wheels);
+  return { plan, pinned, cache, agentPackage, dependencies: packages.list, tasks, context, capacity };
 }

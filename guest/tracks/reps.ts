@@ -1,5 +1,7 @@
-import type { Need } from '../trial/capacity.ts';
+import { besideSandbox, SANDBOX_LIMITS } from '../trial/agent-sandbox.ts';
+import type { Need, Wanted } from '../trial/capacity.ts';
 import { type FirstLife, type RepJudgement, repRecord } from '../trial/first-life.ts';
+import type { TrialAgent } from '../trial/session.ts';
 import type { RepRecord } from '../wire/score-record.ts';
 import type { FinishedRep, TrackRun, TrackTask } from './track.ts';
 
@@ -9,19 +11,25 @@ const ORDERS_PER_TASK = 256;
 /** Whatever ends a task's waiting reps comes before what starts new ones. */
 const FIRST_LIVES = 128;
 
-/** The most that one rep of this task ever holds; for refusing at preflight what can never fit. */
-export function repNeed({ trial }: Sized): Need {
+/**
+ * The most that one rep of this task ever holds; for refusing at preflight what can never fit. `agent` null: while
+ * no agent of it lives.
+ */
+export function repNeed({ trial }: Sized, agent: TrialAgent | null): Wanted {
   const { nano_cpus, memory_bytes } = trial.limits;
-  return { cpus: nano_cpus / 1e9, memoryBytes: memory_bytes, diskBytes: 0, slots: 1 };
+  const need = { cpus: nano_cpus / 1e9, memoryBytes: memory_bytes, diskBytes: 0, slots: 1 };
+  return agent?.kind === 'brokered' ? besideSandbox(need) : need;
 }
 
 /**
  * What the whole task keeps until its last rep is judged: the disk of all its containers; of verifier mode
  * `artifact`, of one more, into which artifacts are carried.
  */
-export function diskNeed({ trial }: Sized, r: number): Need {
+export function diskNeed({ trial }: Sized, agent: TrialAgent, r: number): Need {
   const containers = trial.verifier.mode === 'artifact' ? r + 1 : r;
-  return { cpus: 0, memoryBytes: 0, diskBytes: trial.limits.storage_bytes * containers, slots: 0 };
+  const sandboxes = agent.kind === 'brokered' ? SANDBOX_LIMITS.storage_bytes * r : 0;
+  const diskBytes = trial.limits.storage_bytes * containers + sandboxes;
+  return { cpus: 0, memoryBytes: 0, diskBytes, slots: 0 };
 }
 
 /** Where a task's parts stand among those that wait for capacity. */
@@ -37,7 +45,7 @@ export function ordersOf(index: number): {
 /** Runs `body` when what it needs is free, and holds that until it ends. @throws the run's fault instead. */
 export async function withCapacity<T>(
   run: TrackRun,
-  need: Need,
+  need: Wanted,
   order: number,
   body: () => Promise<T>,
 ): Promise<T> {

@@ -1,5 +1,5 @@
 import { BROKER_SOCKET, RUNTIME_FOLDER, runtimeFiles } from '../agent-runtime/files.ts';
-import type { Need } from './capacity.ts';
+import type { Need, Wanted } from './capacity.ts';
 import type { BrokeredAgent, TrialTask } from './session.ts';
 
 const MIB = 1024 * 1024;
@@ -11,13 +11,14 @@ export const SANDBOX_LIMITS = {
   storage_bytes: 1024 * MIB,
 } as const;
 
-/** What a rep of a brokered agent needs beside its task's container while the agent lives. */
-export const SANDBOX_NEED: Need = {
-  cpus: SANDBOX_LIMITS.nano_cpus / 1e9,
-  memoryBytes: SANDBOX_LIMITS.memory_bytes,
-  diskBytes: 0,
-  slots: 0,
-};
+/** What a rep needs of the VM while a brokered agent lives, beside what its task's container does. */
+export function besideSandbox(need: Need): Wanted {
+  return {
+    ...need,
+    memoryBytes: need.memoryBytes + SANDBOX_LIMITS.memory_bytes,
+    sparableCpus: SANDBOX_LIMITS.nano_cpus / 1e9,
+  };
+}
 
 /** The agent's own files and working directory. */
 const AGENT_FOLDER = '/agent';

@@ -6,6 +6,12 @@ export interface Need {
   slots: number;
 }
 
+/** What is asked for. */
+export interface Wanted extends Need {
+  /** Reserved as well, as far as the whole VM has so many: what fills it runs alone in any case. */
+  sparableCpus?: number;
+}
+
 export type Release = () => void;
 
 interface Waiter {
@@ -35,8 +41,11 @@ export class Capacity {
     return KEYS.find((key) => need[key] > this.#total[key]) ?? null;
   }
 
-  /** Resolves when `need` is reserved; lower `order` is looked at first. The release may be called once or more. */
-  acquire(need: Need, order: number): Promise<Release> {
+  /** Resolves when what is asked for is reserved; lower `order` is looked at first. The release may be called once or more. */
+  acquire(asked: Wanted, order: number): Promise<Release> {
+    const spare = Math.max(0, Math.min(asked.sparableCpus ?? 0, this.#total.cpus - asked.cpus));
+    const { memoryBytes, diskBytes, slots } = asked;
+    const need: Need = { cpus: asked.cpus + spare, memoryBytes, diskBytes, slots };
     return new Promise((grant) => {
       const at = this.#waiting.findIndex((waiter) => waiter.order > order);
       this.#waiting.splice(at === -1 ? this.#waiting.length : at, 0, { need, order, grant });

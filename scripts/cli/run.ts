@@ -15,6 +15,7 @@ import {
   startGuest,
   startMachine,
 } from '../run/evaluation.ts';
+import { runtimeImageOf } from '../run/agent-runtime.ts';
 import { processPlace, writeMechanism } from '../run/guest-process.ts';
 import { imagePlace } from '../run/image-place.ts';
 import { type LoadedCache, loadAgent, loadCache, verifyEngineReady } from '../run/inputs.ts';
@@ -151,6 +152,8 @@ export async function run(argv: readonly string[]): Promise<number> {
       choice === null
         ? processPlace(options, loaded, mechanism)
         : await imagePlace({ choice, engineSocket, loaded, work, onPart, onLog, onProgress });
-    return await evaluate({ options, agent, loaded, place, work, running, fail, onLog }, failed);
+    const runtimeImage = await runtimeImageOf(agent, engineSocket, onProgress);
+    const local = { options, agent, runtimeImage, loaded, place, work, running, fail, onLog };
+    return await evaluate(local, failed);
   });
 }

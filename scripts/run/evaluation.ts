@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { loadIssuer, planRootOf } from '../../challenge/index.ts';
 import { EVAL_ENV_NAMES } from '../../compose/app-compose.ts';
 import { type Composed, renderComposed } from '../../compose/parse.ts';
+import { givenEnv } from '../../guest/agent/manifest.ts';
 import type { AgentPackage } from '../../guest/agent/types.ts';
 import { trackKind } from '../../guest/consensus/track-kind.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
@@ -23,6 +24,8 @@ const PLAN_TTL_MS = 24 * 3_600_000;
 export interface Local {
   options: RunOptions;
   agent: AgentPackage;
+  /** What a brokered agent's sandboxes are made from; null for a container agent. */
+  runtimeImage: string | null;
   loaded: LoadedCache;
   place: GuestPlace;
   /** Scratch folder: sockets, keys, the challenge's state. */
@@ -57,7 +60,9 @@ export async function composedFor(local: Local): Promise<Composed & { role: 'eva
   const state = join(local.work, 'challenge');
   mkdirSync(state, { mode: 0o700, recursive: true });
   const planRoot = planRootOf(await loadIssuer(state));
-  const envNames = [...EVAL_ENV_NAMES, ...local.agent.manifest.env];
+  const { env } = local.agent.manifest;
+  const asked = env === 'plan' ? givenEnv({ env }, local.options.agentEnv) : env;
+  const envNames = [...EVAL_ENV_NAMES, ...asked];
   return { role: 'eval', imageRef: local.place.imageRef, planRoot, envNames, keyProviderId: null };
 }
 
@@ -121,7 +126,8 @@ export async function startChallengeProcess(local: Local, machine: EvalMachine):
     allowlist: { schema_version: 1, entries: [machine.entry] },
     mechanism_path: local.place.mechanism,
     agent_zip_path: zip,
-    agent_env: agent.manifest.env.filter((name) => options.agentEnv.includes(name)),
+    agent_env: givenEnv(agent.manifest, options.agentEnv),
+    agent_runtime_image: local.runtimeImage,
     cache: {
       cache_digest: loaded.cache.cacheDigest,
       cache_id: loaded.cache.cacheId,

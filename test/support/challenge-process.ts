@@ -42,6 +42,7 @@ export function challengeConfig(platform: Platform, overrides: Record<string, un
     mechanism_path: MECHANISM_PATH,
     agent_zip_path: agentZip,
     agent_env: [],
+    agent_runtime_image: null,
     cache: {
       cache_digest: sha256Hex('cache'),
       cache_id: null as string | null,

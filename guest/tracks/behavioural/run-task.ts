@@ -9,7 +9,7 @@ import type { RunTask } from '../track.ts';
  */
 export const runTask: RunTask = async (run, task, agent, index) => {
   const orders = ordersOf(index);
-  return withCapacity(run, diskNeed(task, run.r), orders.task, async () => {
+  return withCapacity(run, diskNeed(task, agent, run.r), orders.task, async () => {
     const audited = await task.audited();
     const runRep = async (rep: number) => {
       const { first, answer, probeSha256 } = await runAudit(
@@ -25,7 +25,7 @@ export const runTask: RunTask = async (run, task, agent, index) => {
     };
     return together(
       run,
-      repsOf(run).map((rep) => withCapacity(run, repNeed(task), orders.life(rep), () => runRep(rep))),
+      repsOf(run).map((rep) => withCapacity(run, repNeed(task, agent), orders.life(rep), () => runRep(rep))),
     );
   });
 };

@@ -20,12 +20,12 @@ async function groundTruth(task: TrackTask): Promise<GroundTruth> {
  */
 export const runTask: RunTask = async (run, task, agent, index) => {
   const orders = ordersOf(index);
-  return withCapacity(run, diskNeed(task, run.r), orders.task, async () => {
+  return withCapacity(run, diskNeed(task, agent, run.r), orders.task, async () => {
     const audited = await task.audited();
     const reps = await together(
       run,
       repsOf(run).map((rep) =>
-        withCapacity(run, repNeed(task), orders.life(rep), () =>
+        withCapacity(run, repNeed(task, agent), orders.life(rep), () =>
           runAudit(run, task, agent, rep, audited, parseRepositoryResult),
         ),
       ),
