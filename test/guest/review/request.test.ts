@@ -4,6 +4,7 @@ import { parseAgentPackage } from '../../../guest/agent/package.ts';
 import type { AgentPackage } from '../../../guest/agent/types.ts';
 import { SYSTEM_PROMPT } from '../../../guest/review/prompt.ts';
 import { planRequest } from '../../../guest/review/request.ts';
+import { shownPath } from '../../../guest/review/static/member.ts';
 import { sha256Hex } from '../../../guest/wire/digest.ts';
 import {
   MAX_MODEL_REQUEST_BYTES,
@@ -97,10 +98,13 @@ describe('planRequest', () => {
       .map((parts) => parts.join('')),
   );
 
-  it('no text of a submission changes its structure', () => {
+  // More than a package may be called, so that nothing rests on that.
+  const hostilePath = hostile.map((text) => `c/${text.slice(0, 100)}`);
+
+  it('no text and no name of a submission changes its structure', () => {
     fc.assert(
-      fc.property(hostile, hostile, (code, words) => {
-        const agent = agentWith({ 'a.py': code, 'b.md': words });
+      fc.property(hostile, hostile, hostilePath, (code, words, path) => {
+        const agent = agentWith({ 'a.py': code, 'b.md': words, [path]: code });
         const request = parseModelRequest(plan(agent).bytes);
         expect(request.messages.map(({ role }) => role)).toEqual(['system', 'user']);
         expect(request.messages[0].content).toBe(SYSTEM_PROMPT);
@@ -111,8 +115,8 @@ describe('planRequest', () => {
         expect(fences(text).map((line) => line.replace(DELIMITER, '#'))).toEqual([
           expect.stringContaining('The delimiter of this call is #'),
           ...agent.files.flatMap(({ path, bytes }) => [
-            `----- # BEGIN ${path} (${bytes.length} bytes) -----`,
-            `----- # END ${path} -----`,
+            `----- # BEGIN ${shownPath(path)} (${bytes.length} bytes) -----`,
+            `----- # END ${shownPath(path)} -----`,
           ]),
           '----- # END OF SUBMISSION -----',
         ]);
