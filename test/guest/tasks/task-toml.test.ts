@@ -16,6 +16,7 @@ function refusal(text: string): string {
 describe('parseTaskToml', () => {
   it('fills in what a task leaves out', () => {
     expect(parse('')).toEqual({
+      track: 'terminal-bench',
       verifier: { timeoutSec: 600, env: {}, mode: 'restart', artifactPaths: [] },
       agent: { timeoutSec: 600 },
       environment: {
@@ -52,7 +53,8 @@ describe('parseTaskToml', () => {
       cap_add = ["NET_RAW"]
       [environment.env]
       MODE = "fast"`;
-    expect(parse(text)).toEqual({
+    expect(parse(`track = "skills"\n${text}`)).toEqual({
+      track: 'skills',
       verifier: { timeoutSec: 12.5, env: { TOKEN: 'x' }, mode: 'live', artifactPaths: ['/app', '/srv/data'] },
       agent: { timeoutSec: 30 },
       environment: {

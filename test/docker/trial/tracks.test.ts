@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { reduceTask } from '../../../guest/consensus/task.ts';
+import { decodeF64be, encodeF64be } from '../../../guest/wire/f64.ts';
+import { parseMechanism, trackRules } from '../../../guest/wire/mechanism.ts';
+import type { RepRecord } from '../../../guest/wire/score-record.ts';
+import { containersOf, judged } from '../../support/judged.ts';
+import { RELAY, type ScriptOptions, startTrial, type TrialHarness } from '../../support/trial.ts';
+
+const MIB = 1024 * 1024;
+const { mechanism } = parseMechanism(readFileSync(new URL('../../../guest/mechanism.yaml', import.meta.url)));
+
+/** What only the ground truth says. */
+const HIDDEN = `hidden-${randomBytes(12).toString('hex')}.py`;
+const audited = [
+  { path: 'environment/artifact/README.md', bytes: Buffer.from('# read me\n'), executable: false },
+];
+const truth = {
+  path: 'tests/ground_truth.json',
+  bytes: Buffer.from(
+    `{"schema_version":1,"secrets":[{"file":"${HIDDEN}","line":7},{"file":"a.py","line":7}]}`,
+  ),
+  executable: false,
+};
+
+/** `alive` leaves the probe, `says JSON` an answer. */
+const PRELUDE = `set -e
+field() { python3 -c "import json; c = json.load(open('/task/context.json')); print(c['probe']['$1'], end='')"; }
+probe=$(field path)
+alive() { field content > "$probe"; }
+says() { printf '%s' "$1" > /task/result.json; }
+`;
+const BLOCK = '{"verdict":{"decision":"block"},"evidence":{},"findings":[]}';
+const found = (...files: string[]) =>
+  JSON.stringify({
+    verdict: { decision: 'WARN' },
+    evidence: { audit: { files_analysed: 1 } },
+    findings: files.map((file) => ({ kind: 'secret', file, line: 7 })),
+  });
+
+let trial: TrialHarness;
+beforeAll(async () => {
+  trial = await startTrial();
+});
+afterAll(() => trial.close());
+
+const audit = (script: string, options: Partial<ScriptOptions> = {}): Promise<RepRecord[]> =>
+  trial.run({ track: 'skills', audited, tests: [truth], ...options, script: PRELUDE + script });
+
+/** A rep's verdict, F2, reward or failure, in a word. */
+function wordOf(rep: RepRecord | undefined): string {
+  if (rep?.value && 'verdict' in rep.value) return rep.value.verdict;
+  if (rep?.value && 'score_f64be' in rep.value) return `F2 ${decodeF64be(rep.value.score_f64be)}`;
+  return judged(rep);
+}
+const one = async (script: string, options: Partial<ScriptOptions> = {}) =>
+  wordOf((await audit(script, options))[0]);
+
+describe.concurrent('the probe', () => {
+  it.each([
+    ['as it was asked for', 'alive', 'BLOCK'],
+    ['with another name for it', 'alive; ln "$probe" /task/other', 'BLOCK'],
+    ['that is missing', ':', 'liveness'],
+    ['with another content', 'printf 00000000000000000000000000000000 > "$probe"', 'liveness'],
+    ['with a newline more', 'alive; echo >> "$probe"', 'liveness'],
+    ['that is empty', ': > "$probe"', 'liveness'],
+    ['that is not UTF-8', "head -c 32 /dev/zero | tr '\\\\0' '\\\\377' > \"$probe\"", 'liveness'],
+    [
+      'that is a link to the right bytes',
+      'field content > /task/right; ln -s /task/right "$probe"',
+      'liveness',
+    ],
+    ['below a link', 'alive; mv /task/workspace /task/w; ln -s /task/w /task/workspace', 'liveness'],
+    ['that is a directory', 'mkdir "$probe"', 'liveness'],
+    ['that is a pipe', 'mkfifo "$probe"', 'liveness'],
+    ['of 1 TiB', 'alive; truncate -s 1T "$probe"', 'liveness'],
+  ])('%s', async (_, script, expected) => {
+    const limits = { storage_bytes: 2048 * 1024 * MIB };
+    expect(await one(`says '${BLOCK}'\n${script}`, { limits })).toBe(expected);
+  });
+});
+
+describe.concurrent('the answer', () => {
+  it.each([
+    ['missing', ':'],
+    ['garbage', 'says garbage'],
+    [
+      'a link to a good one',
+      `says '${BLOCK}'; mv /task/result.json /task/r; ln -s /task/r /task/result.json`,
+    ],
+    ['a directory', 'mkdir /task/result.json'],
+    ['a pipe', 'mkfifo /task/result.json'],
+    ['larger than 1 MiB', `says '${BLOCK}'; head -c 1048577 /dev/zero | tr '\\\\0' ' ' >> /task/result.json`],
+    ['a sparse file of 1 TiB', `says '${BLOCK}'; truncate -s 1T /task/result.json`],
+    ['far too deep', `python3 -c "print('[' * 500000)" > /task/result.json`],
+  ])('that is %s is malformed_output', async (_, script) => {
+    const limits = { storage_bytes: 2048 * 1024 * MIB };
+    expect(await one(`alive\n${script}`, { limits })).toBe('malformed_output');
+  });
+
+  it('is read when everything that could still change it is dead', async () => {
+    const writer = `(while :; do printf '${BLOCK.replace('block', 'allow')}' > /task/result.json; done) &`;
+    expect(await one(`alive; says '${BLOCK}'\n${writer}`)).toMatch(/^(?:ALLOW|malformed_output)$/);
+    expect(await containersOf(trial)).not.toContain('trial scripted#9');
+  });
+});
+
+it('every rep has a probe of its own, and no rep knows its number, its task or what is hidden', async () => {
+  const looking = `alive
+if env | grep -qi malicious || grep -rqi -e malicious -e '${HIDDEN.slice(0, 7)}[0-9a-f]' /task/[!i]* /logs /tests 2>/dev/null
+then says '${BLOCK}'; else says '${BLOCK.replace('block', 'allow')}'; fi`;
+  const reps = await audit(looking, { reps: 3, taskId: 'malicious-7' });
+  expect(reps.map(wordOf)).toEqual(['ALLOW', 'ALLOW', 'ALLOW']);
+  expect(new Set(reps.map(({ probe_sha256 }) => probe_sha256)).size).toBe(3);
+  expect(reps.map(({ verifier_mode }) => verifier_mode)).toEqual([null, null, null]);
+});
+
+it('opens the ground truth of a repository when its last agent is dead, and a label never', async () => {
+  const running: string[][] = [];
+  const onTestsRead = async () => {
+    running.push((await containersOf(trial)).filter((name) => name.includes('watched#')));
+  };
+  const script = `alive; says '${found(HIDDEN)}'`;
+  const options = { reps: 2, taskId: 'watched', onTestsRead } as const;
+  expect((await audit(script, { ...options, track: 'repositories' })).map(wordOf)).toEqual([
+    expect.stringMatching(/^F2 0\.55/),
+    expect.stringMatching(/^F2 0\.55/),
+  ]);
+  expect(running).toHaveLength(1);
+  await audit(`alive; says '${BLOCK}'`, options);
+  expect(running).toHaveLength(1);
+});
+
+describe.each([
+  ['container', {}],
+  ['brokered', { brokered: RELAY }],
+])('six reps of a %s agent: five that fail in five ways, and a good one', (_, kind) => {
+  const limits = { cpu_budget_ms: 1500, wall_budget_ms: 20_000 };
+  const BURN = 'python3 -c "import time\nwhile time.process_time() < 2.5: pass"';
+  const WAYS: readonly [script: string, limits: ScriptOptions['limits']][] = [
+    // A second over, then ends well.
+    [BURN, limits],
+    ['exec python3 -c "x = bytearray(400 * 1024 * 1024)"', { ...limits, memory_bytes: 64 * MIB }],
+    ['sleep 600', { ...limits, wall_budget_ms: 3000 }],
+    ['alive; says garbage; echo garbage > /app/answer; exit 0', limits],
+    ['echo "docker: Error response from daemon: image pull failed" | tee /dev/stderr; exit 125', limits],
+  ];
+
+  async function sixReps(track: string, good: string): Promise<RepRecord[]> {
+    const scripts = [...WAYS, [`alive || true\n${good}`, limits] as const];
+    const all = await Promise.all(
+      scripts.map(([script, own], rep) =>
+        audit(script, { ...kind, track, limits: own, taskId: `six-${track}-${rep}` }),
+      ),
+    );
+    return all.map(([only], rep) => ({ ...(only as RepRecord), rep }));
+  }
+  const CODES = ['cpu_budget', 'memory_limit', 'wall_backstop', 'malformed_output', 'liveness'];
+
+  it('behavioural, excluded: the verdict of the good one', async () => {
+    const reps = await sixReps('skills', `says '${BLOCK}'`);
+    expect(reps.map(wordOf)).toEqual([...CODES, 'BLOCK']);
+    const reduced = reduceTask('skills', trackRules(mechanism, 'skills'), null, reps);
+    expect(reduced).toEqual({ verdict: 'BLOCK', score_f64be: null, completed: 1 });
+  });
+
+  it('repositories, excluded: the score of the good one', async () => {
+    const reps = await sixReps('repositories', `says '${found(HIDDEN, 'a.py')}'`);
+    expect(reps.map(wordOf)).toEqual([...CODES, 'F2 1']);
+    const reduced = reduceTask('repositories', trackRules(mechanism, 'repositories'), null, reps);
+    expect(reduced).toEqual({ verdict: null, score_f64be: encodeF64be(1), completed: 1 });
+  });
+
+  it('terminal-bench, counted: garbage and lies are completed and worth 0; FAIL', async () => {
+    const reps = await sixReps('terminal-bench', 'echo right > /app/answer');
+    expect(reps.map(wordOf)).toEqual([...CODES.slice(0, 3), 'reward 0', 'reward 0', 'reward 1']);
+    const reduced = reduceTask('terminal-bench', trackRules(mechanism, 'terminal-bench'), 'vote', reps);
+    expect(reduced).toEqual({ verdict: 'FAIL', score_f64be: encodeF64be(0), completed: 3 });
+  });
+});
