@@ -28,9 +28,16 @@ export function checkJson(check: TaskCheck) {
     artifact_paths: check.artifactPaths,
     evidence: check.evidence,
     reason: check.reason,
+    stricter: shownReps(check.stricter),
     oracle: shownReps(check.oracle),
     nop: shownReps(check.nop),
   };
+}
+
+/** The mode, and why it is not a stricter one. */
+function modes({ mode, stricter }: TaskCheck): string {
+  const others = stricter.map((one) => `${one.mode}: ${one.outcome}`);
+  return others.length === 0 ? `${mode}` : `${mode} (${others.join(', ')})`;
 }
 
 /** What proves that a task's tests ran, in words. */
@@ -49,7 +56,7 @@ export function checkLines(checks: readonly TaskCheck[], unbuilt: readonly Evalu
     const head = `${check.taskId}  ${check.verdict}`;
     const image = check.image.replace(/^(.*sha256:.{12}).*$/, '$1');
     if (check.mode === null) return `${head}  ${check.reason}`;
-    return `${head}  ${check.mode}  ${proof(check)}  oracle ${agent} s, its tests ${tests} s  ${image}`;
+    return `${head}  ${modes(check)}  ${proof(check)}  oracle ${agent} s, its tests ${tests} s  ${image}`;
   });
   return [...lines, ...unbuilt.map(({ code, message }) => `not baked  ${code}: ${message.split('\n')[0]}`)];
 }

@@ -27,6 +27,8 @@ export interface TaskCheck {
   /** What mode `artifact` carries over. */
   artifactPaths: readonly string[];
   evidence: ManifestTask['evidence'];
+  /** The first oracle in the modes that are stricter than the one it passed in. */
+  stricter: readonly Judged[];
   oracle: readonly Judged[];
   nop: readonly Judged[];
   /** Why it is not stable; null: it is. */
@@ -146,6 +148,7 @@ export async function checkTask(
     mode: null,
     artifactPaths: [],
     evidence: entry.evidence,
+    stricter: [],
     oracle: [],
     nop: [],
     reason: null,
@@ -163,7 +166,7 @@ export async function checkTask(
     const nop = idle.flat();
     const { verdict, passed, reason } = checkVerdict(entry.evidence.kind, oracle, nop);
     const evidence = { kind: entry.evidence.kind, passed };
-    const judged = { ...found, verdict, reason, evidence, oracle, nop };
+    const judged = { ...found, verdict, reason, evidence, stricter: probed.slice(0, -1), oracle, nop };
     if (verdict !== 'stable') return judged;
     const artifactPaths = last.mode === 'artifact' ? prepared.artifactPaths : [];
     return { ...judged, mode: last.mode, artifactPaths };
