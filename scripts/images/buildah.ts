@@ -41,6 +41,8 @@ export async function buildWithBuildah(build: BuildArguments, tag: string): Prom
     '--format=oci',
     // Not the builder's own label: an image says what it is made of.
     '--identity-label=false',
+    // Its hashes of what was copied differ from machine to machine, where the layers are equal.
+    '--omit-history',
     '--no-cache',
     '--pull=false',
   ];
