@@ -52,6 +52,8 @@ export interface ScriptOptions {
   track?: string;
   /** Below environment/artifact/. */
   audited?: readonly TaskFile[];
+  /** Called whenever hidden files are read. */
+  onTestsRead?: () => Promise<void>;
   evidence?: TrackTask['evidence'];
   mode?: TrialTask['verifier']['mode'];
   /** Of mode `artifact`; default: WORKDIR. */
@@ -117,7 +119,10 @@ function scriptTask(image: TrialTask['image'], options: ScriptOptions): TrackTas
     },
     evidence: options.evidence ?? { kind: 'none', passed: null },
     audited: async () => [...(options.audited ?? [])],
-    tests: async () => [test, ...(options.tests ?? [])],
+    tests: async () => {
+      await options.onTestsRead?.();
+      return [test, ...(options.tests ?? [])];
+    },
     disclosure: 'full',
   };
 }
@@ -179,7 +184,7 @@ export async function startTrial(
   if (!image) throw new Error(`no image ${overrides.image}`);
   const session = newSession(null);
   const base = { engine: real, session, runId: 'trial-test' };
-  const toolsVolume = await createToolsVolume(base, toolchain, image.id);
+  const toolsVolume = await createToolsVolume(base, toolchain, image.id, []);
   const info = await real.info();
   const context: TrialContext = {
     ...base,
@@ -193,6 +198,7 @@ export async function startTrial(
     diskReserveBytes: overrides.diskReserveBytes ?? 0,
     uploads: (upload) => upload(),
     counters: { faults: 0 },
+    inference: null,
     signal: new AbortController().signal,
   };
   const finished: FinishedRep[] = [];

@@ -47,6 +47,7 @@ afterAll(() => trial.close());
 
 const audit = (script: string, options: Partial<ScriptOptions> = {}): Promise<RepRecord[]> =>
   trial.run({ track: 'skills', audited, tests: [truth], ...options, script: PRELUDE + script });
+const asTask = (script: string, options: Partial<ScriptOptions>) => trial.run({ ...options, script });
 
 /** A rep's verdict, F2, reward or failure, in a word. */
 function wordOf(rep: RepRecord | undefined): string {
@@ -102,7 +103,6 @@ describe.concurrent('the answer', () => {
   it('is read when everything that could still change it is dead', async () => {
     const writer = `(while :; do printf '${BLOCK.replace('block', 'allow')}' > /task/result.json; done) &`;
     expect(await one(`alive; says '${BLOCK}'\n${writer}`)).toMatch(/^(?:ALLOW|malformed_output)$/);
-    expect(await containersOf(trial)).not.toContain('trial scripted#9');
   });
 });
 
@@ -132,50 +132,54 @@ it('opens the ground truth of a repository when its last agent is dead, and a la
   expect(running).toHaveLength(1);
 });
 
-describe.each([
-  ['container', {}],
-  ['brokered', { brokered: RELAY }],
-])('six reps of a %s agent: five that fail in five ways, and a good one', (_, kind) => {
-  const limits = { cpu_budget_ms: 1500, wall_budget_ms: 20_000 };
-  const BURN = 'python3 -c "import time\nwhile time.process_time() < 2.5: pass"';
+describe('six reps: five that fail in five ways, and a good one', () => {
+  const limits = { cpu_budget_ms: 1000, wall_budget_ms: 20_000 };
+  // A second over, then it ends well.
+  const BURN = 'python3 -c "import time\nwhile time.process_time() < 2: pass"';
   const WAYS: readonly [script: string, limits: ScriptOptions['limits']][] = [
-    // A second over, then ends well.
     [BURN, limits],
     ['exec python3 -c "x = bytearray(400 * 1024 * 1024)"', { ...limits, memory_bytes: 64 * MIB }],
-    ['sleep 600', { ...limits, wall_budget_ms: 3000 }],
-    ['alive; says garbage; echo garbage > /app/answer; exit 0', limits],
+    ['sleep 600', { ...limits, wall_budget_ms: 2000 }],
+    ['alive; says garbage; exit 0', limits],
     ['echo "docker: Error response from daemon: image pull failed" | tee /dev/stderr; exit 125', limits],
   ];
+  const CODES = ['cpu_budget', 'memory_limit', 'wall_backstop', 'malformed_output', 'liveness'];
 
-  async function sixReps(track: string, good: string): Promise<RepRecord[]> {
-    const scripts = [...WAYS, [`alive || true\n${good}`, limits] as const];
+  async function sixReps(
+    run: typeof asTask,
+    good: string,
+    options: Partial<ScriptOptions>,
+  ): Promise<RepRecord[]> {
     const all = await Promise.all(
-      scripts.map(([script, own], rep) =>
-        audit(script, { ...kind, track, limits: own, taskId: `six-${track}-${rep}` }),
+      [...WAYS, [good, limits] as const].map(([script, own], rep) =>
+        run(script, { ...options, limits: own, taskId: `six-${rep}` }),
       ),
     );
     return all.map(([only], rep) => ({ ...(only as RepRecord), rep }));
   }
-  const CODES = ['cpu_budget', 'memory_limit', 'wall_backstop', 'malformed_output', 'liveness'];
+  const rulesOf = (track: string) => trackRules(mechanism, track);
 
-  it('behavioural, excluded: the verdict of the good one', async () => {
-    const reps = await sixReps('skills', `says '${BLOCK}'`);
+  it.each([
+    ['container', {}],
+    ['brokered', { brokered: RELAY }],
+  ])('behavioural, excluded, of a %s agent: the verdict of the good one', async (_, kind) => {
+    const reps = await sixReps(audit, `alive; says '${BLOCK}'`, kind);
     expect(reps.map(wordOf)).toEqual([...CODES, 'BLOCK']);
-    const reduced = reduceTask('skills', trackRules(mechanism, 'skills'), null, reps);
+    const reduced = reduceTask('skills', rulesOf('skills'), null, reps);
     expect(reduced).toEqual({ verdict: 'BLOCK', score_f64be: null, completed: 1 });
   });
 
   it('repositories, excluded: the score of the good one', async () => {
-    const reps = await sixReps('repositories', `says '${found(HIDDEN, 'a.py')}'`);
+    const reps = await sixReps(audit, `alive; says '${found(HIDDEN, 'a.py')}'`, { track: 'repositories' });
     expect(reps.map(wordOf)).toEqual([...CODES, 'F2 1']);
-    const reduced = reduceTask('repositories', trackRules(mechanism, 'repositories'), null, reps);
+    const reduced = reduceTask('repositories', rulesOf('repositories'), null, reps);
     expect(reduced).toEqual({ verdict: null, score_f64be: encodeF64be(1), completed: 1 });
   });
 
   it('terminal-bench, counted: garbage and lies are completed and worth 0; FAIL', async () => {
-    const reps = await sixReps('terminal-bench', 'echo right > /app/answer');
+    const reps = await sixReps(asTask, 'echo right > /app/answer', {});
     expect(reps.map(wordOf)).toEqual([...CODES.slice(0, 3), 'reward 0', 'reward 0', 'reward 1']);
-    const reduced = reduceTask('terminal-bench', trackRules(mechanism, 'terminal-bench'), 'vote', reps);
+    const reduced = reduceTask('terminal-bench', rulesOf('terminal-bench'), 'vote', reps);
     expect(reduced).toEqual({ verdict: 'FAIL', score_f64be: encodeF64be(0), completed: 3 });
   });
 });
