@@ -101,3 +101,28 @@ describe('Capacity', () => {
     );
   });
 });
+
+describe('CPUs that can be spared', () => {
+  const one = (cpus: number) => ({ cpus, memoryBytes: 1, diskBytes: 1, slots: 1, sparableCpus: 0.5 });
+  const whole = { cpus: 4, memoryBytes: 100, diskBytes: 100, slots: 100 };
+
+  it('are reserved beside the others', async () => {
+    const capacity = new Capacity(whole);
+    const releases = [await capacity.acquire(one(1), 0), await capacity.acquire(one(1.5), 1)];
+    let third = false;
+    const waiting = capacity.acquire(one(0.5), 2).then(() => {
+      third = true;
+    });
+    await Promise.resolve();
+    expect(third).toBe(false);
+    releases[0]?.();
+    await waiting;
+  });
+
+  it('keep nothing from running that has the whole machine, and what they took is given back', async () => {
+    const capacity = new Capacity(whole);
+    expect(capacity.neverFits(one(4))).toBeNull();
+    for (let i = 0; i < 3; i++) (await capacity.acquire(one(4), i))();
+    (await capacity.acquire({ ...whole, slots: 1 }, 4))();
+  });
+});

@@ -93,3 +93,53 @@ describe("the machine's own faults", () => {
     });
   });
 });
+
+describe('the two containers of a brokered agent', () => {
+  const containers = (agentCpuMs: number, taskCpuMs: number) => {
+    let reads = 0;
+    return [agentCpuMs, taskCpuMs].map((cpuMs, index) => {
+      // The first reading of each is the baseline.
+      const read = () => ({
+        cpuUsec: reads++ < 2 ? 0 : cpuMs * 1000,
+        memoryPeakBytes: 10 + index,
+        oomKills: reads > 2 ? index : 0,
+        throttledMs: 1,
+      });
+      const sandbox = { containerId: `c${index}`, cgroup: { read } } as Partial<Sandbox> as Sandbox;
+      return { sandbox, limits: { ...LIMITS, nano_cpus: 0.5e9 } };
+    });
+  };
+  const seen = (agentCpuMs: number, taskCpuMs: number) => {
+    let nowMs = 0;
+    const context = {
+      engine: {
+        inspect: async () => STATE,
+        execState: async () => ({ running: nowMs < 1000, exitCode: nowMs < 1000 ? null : 0, pid: 7 }),
+      } as Partial<Engine> as Engine,
+      clock: {
+        monotonicMs: () => nowMs,
+        sleep: async (ms: number) => {
+          nowMs += ms;
+        },
+      },
+      signal: new AbortController().signal,
+      diskPath: '/',
+      diskReserveBytes: 0,
+    } as Partial<TrialContext> as TrialContext;
+    const watch = new Watch(context, containers(agentCpuMs, taskCpuMs), LIMITS);
+    return watch.untilEnd('exec', new Promise(() => {}));
+  };
+
+  it('are charged together: CPU time, peaks and OOM kills are sums', async () => {
+    expect(await seen(20_000, 30_000)).toMatchObject({
+      cause: 'agent_ended',
+      cpuMs: 50_000,
+      memoryPeakBytes: 21,
+      oomKills: 1,
+    });
+  });
+
+  it('have one CPU budget, which neither alone need exceed', async () => {
+    expect(await seen(30_000, 30_000)).toMatchObject({ cause: 'cpu_budget' });
+  });
+});
