@@ -16,7 +16,19 @@ const MAY_IMPORT: readonly (readonly [place: string, imports: readonly string[] 
   ['guest/tasks/', ['guest/wire/']],
   ['guest/agent/', ['guest/wire/']],
   ['guest/agent-runtime/', []],
-  ['guest/trial/', ['guest/agent-runtime/', 'guest/engine/', 'guest/agent/', 'guest/tasks/', 'guest/wire/']],
+  ['guest/inference/proxy/', ['guest/wire/']],
+  ['guest/inference/', ['guest/engine/', 'guest/wire/']],
+  [
+    'guest/trial/',
+    [
+      'guest/agent-runtime/',
+      'guest/inference/',
+      'guest/engine/',
+      'guest/agent/',
+      'guest/tasks/',
+      'guest/wire/',
+    ],
+  ],
   ['guest/tracks/', ['guest/trial/', 'guest/engine/', 'guest/agent/', 'guest/tasks/', 'guest/wire/']],
   ['guest/golden/', ['guest/attest/', 'guest/tasks/', 'guest/wire/']],
   [
@@ -29,6 +41,7 @@ const MAY_IMPORT: readonly (readonly [place: string, imports: readonly string[] 
       'guest/consensus/',
       'guest/tasks/',
       'guest/agent/',
+      'guest/inference/',
       'guest/engine/',
       'guest/net/',
       'guest/process/',

@@ -14,6 +14,7 @@ import type { AgentPackage } from '../agent/types.ts';
 import { type Code, EvaluatorError } from '../errors.ts';
 import { type Downloaded, download } from '../net/download.ts';
 import type { Clock } from '../trial/clock.ts';
+import { PACKAGES } from '../trial/packages.ts';
 import { sha256Hex } from '../wire/digest.ts';
 import type { PackageIndex } from '../wire/package-index.ts';
 import type { ScoreRecord } from '../wire/score-record.ts';
@@ -28,6 +29,19 @@ const PAUSE_MS = 500;
 export interface Dependencies {
   list: ScoreRecord['dependencies'];
   wheels: readonly Wheel[];
+}
+
+/** The Python of the agent runtime image (`evaluator base --for agents`), and its glibc. */
+const RUNTIME: WheelTarget = { python: 'cpython', minor: 13, glibcMinor: 41 };
+
+/** Where an agent's wheels will run: in the agent runtime, or on whatever Python a task's image has. */
+export function wheelTarget({ manifest }: Pick<AgentPackage, 'manifest'>): WheelTarget {
+  return manifest.kind === 'brokered' ? RUNTIME : { python: 'any' };
+}
+
+/** What tells an agent's Python where its packages lie. */
+export function packagesEnv({ wheels }: Pick<Dependencies, 'wheels'>): string[] {
+  return wheels.length === 0 ? [] : [`PYTHONPATH=${PACKAGES}`];
 }
 
 export interface FetchContext {

@@ -1,4 +1,5 @@
 import type { Step } from '../golden/steps.ts';
+import type { Counts } from '../inference/counts.ts';
 import { createJsonLog, type JsonLog } from '../process/json-log.ts';
 import type { PhaseName } from '../trial/phases.ts';
 import type { BehaviouralVerdict } from '../wire/score-record.ts';
@@ -25,6 +26,8 @@ export type JournalEvent =
       overhead_ms: number;
       verifier_ms: number;
       phases: Partial<Record<PhaseName, number>>;
+      /** What an unranked rep has used of a model. */
+      inference?: Counts;
     })
   | { event: 'delivery'; attempt: number; status: number | null }
   | { event: 'receipt'; receipt: unknown }

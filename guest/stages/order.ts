@@ -5,6 +5,7 @@ import type { Capacity } from '../trial/capacity.ts';
 import type { TrialAgent, TrialContext } from '../trial/session.ts';
 import type { PinnedMechanism } from '../wire/mechanism.ts';
 import type { EvalPlan } from '../wire/plan.ts';
+import type { ScoreRecord } from '../wire/score-record.ts';
 
 /** A task that preflight has made ready, with the agent as it enters that task's containers. */
 export interface OrderedTask extends TrackTask {
@@ -17,6 +18,8 @@ export interface Order {
   pinned: PinnedMechanism;
   cache: TaskCache;
   agentPackage: AgentPackage;
+  /** As the record lists them. */
+  dependencies: ScoreRecord['dependencies'];
   tasks: readonly OrderedTask[];
   context: TrialContext;
   capacity: Capacity;

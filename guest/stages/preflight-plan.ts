@@ -24,12 +24,9 @@ export function readPlan({ config, inputs, nowMs }: Host): EvalPlan {
   return plan;
 }
 
-/** What only a desk may do, and what this image does not offer yet. @throws usage, track_unknown, network_unsupported. */
+/** What only a desk may do, and what this image does not offer yet. @throws usage, track_unknown. */
 export function verifyOffered(plan: EvalPlan, config: GuestConfig): void {
   trackKind(plan.track);
-  if (plan.tasks.some((task) => task.network === 'inference')) {
-    throw new EvaluatorError('network_unsupported', 'plan: network "inference" is not offered by this image');
-  }
   if (plan.ranked && (config.solutionsDirectory !== null || config.logsDirectory !== null)) {
     throw new EvaluatorError('usage', 'a ranked run takes neither --solutions nor --logs');
   }

@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import type { Wheel } from '../agent/dependencies/wheel.ts';
 import { isEvaluatorError } from '../errors.ts';
 import { verifyVerifierPath } from '../tracks/terminal-bench/verify.ts';
 import { withStartRetries } from '../trial/faults.ts';
@@ -27,13 +28,14 @@ export async function prepareEngine(
   base: Omit<TrialContext, 'toolsVolume'>,
   toolchainTar: string,
   tasks: readonly [TrialTask, ...TrialTask[]],
+  wheels: readonly Wheel[],
 ): Promise<TrialContext> {
   const [{ image }] = tasks;
   const { value: toolsVolume } = await withStartRetries(base, () =>
-    createToolsVolume(base, toolchainTar, image.id),
+    createToolsVolume(base, toolchainTar, image.id, wheels),
   );
   const context = { ...base, toolsVolume };
-  if (tasks.some((task) => task.network === 'open')) await withStartRetries(base, () => openNetwork(context));
+  if (tasks.some((task) => task.network !== 'none')) await withStartRetries(base, () => openNetwork(context));
   const limit = pLimit(CONTROLS_AT_ONCE);
   const byImage = new Map(tasks.map((task) => [task.image.id, task]));
   await Promise.all(

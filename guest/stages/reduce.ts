@@ -34,7 +34,7 @@ export function reduce(order: UnlockedOrder, outcome: RunOutcome): ScoreRecord {
     tasks,
     final: finalScore(plan.track, tasks),
     agent_runtime_image: plan.agent_runtime_image,
-    dependencies: [],
+    dependencies: [...order.dependencies],
     machine: { cpus: context.info.cpus, memory_bytes: context.info.memoryBytes },
     infra: {
       faults: context.counters.faults,

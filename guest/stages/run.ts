@@ -1,6 +1,7 @@
 import type { FinishedRep, TrackRun } from '../tracks/track.ts';
 import { endSession } from '../trial/sweep.ts';
 import { decodeF64be } from '../wire/f64.ts';
+import type { EvalPlan } from '../wire/plan.ts';
 import type { RepRecord } from '../wire/score-record.ts';
 import type { Host } from './config.ts';
 import type { JournalEvent, RepFigures } from './journal.ts';
@@ -21,7 +22,7 @@ function shownValue({ value }: RepRecord): RepFigures {
   return 'verdict' in value ? value : { score: decodeF64be(value.score_f64be) };
 }
 
-function repEvent({ taskId, record, first, verifierMs }: FinishedRep): JournalEvent {
+function repEvent({ taskId, record, first, verifierMs }: FinishedRep, { ranked }: EvalPlan): JournalEvent {
   return {
     event: 'rep',
     task_id: taskId,
@@ -35,6 +36,8 @@ function repEvent({ taskId, record, first, verifierMs }: FinishedRep): JournalEv
     overhead_ms: first.phases.overheadMs(),
     verifier_ms: verifierMs,
     phases: first.phases.toJSON(),
+    // Lengths of what a ranked agent wrote leave in no way of ours (spec/03).
+    ...(ranked || first.modelUse === null ? {} : { inference: first.modelUse }),
   };
 }
 
@@ -60,8 +63,8 @@ export async function run(order: UnlockedOrder, host: Host): Promise<RunOutcome>
     runStartMs: context.clock.monotonicMs(),
     onFault: (error) => stop.abort(error),
     onRep: async (done) => {
-      if (plan.ranked) heldBack.push(repEvent(done));
-      else host.journal.write(repEvent(done));
+      if (plan.ranked) heldBack.push(repEvent(done, plan));
+      else host.journal.write(repEvent(done, plan));
       if (host.config.logsDirectory !== null) await writeRepLogs(host.config.logsDirectory, done);
     },
   };

@@ -37,12 +37,6 @@ export function verifyPlannedTask(task: CachedTask, planned: PlanTask, track: st
   if (task.image !== planned.image) throw differs('image', task.image, planned.image);
   if (task.verifierMode !== planned.verifier) throw differs('verifier', task.verifierMode, planned.verifier);
   if (task.track !== track) throw differs('track', task.track, track);
-  if (planned.network === 'inference') {
-    throw new EvaluatorError(
-      'plan_inconsistent',
-      `task ${task.taskId}: this image does not offer network inference`,
-    );
-  }
   if (planned.network === 'open' && !task.config.environment.allowInternet) {
     throw new EvaluatorError(
       'plan_inconsistent',

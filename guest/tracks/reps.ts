@@ -1,6 +1,7 @@
 import { besideSandbox, SANDBOX_LIMITS } from '../trial/agent-sandbox.ts';
 import type { Need, Wanted } from '../trial/capacity.ts';
 import { type FirstLife, type RepJudgement, repRecord } from '../trial/first-life.ts';
+import { modelAccessBytes } from '../trial/model-access.ts';
 import type { TrialAgent } from '../trial/session.ts';
 import type { RepRecord } from '../wire/score-record.ts';
 import type { FinishedRep, TrackRun, TrackTask } from './track.ts';
@@ -17,7 +18,8 @@ const FIRST_LIVES = 128;
  */
 export function repNeed({ trial }: Sized, agent: TrialAgent | null): Wanted {
   const { nano_cpus, memory_bytes } = trial.limits;
-  const need = { cpus: nano_cpus / 1e9, memoryBytes: memory_bytes, diskBytes: 0, slots: 1 };
+  const memoryBytes = memory_bytes + (agent === null ? 0 : modelAccessBytes(trial));
+  const need = { cpus: nano_cpus / 1e9, memoryBytes, diskBytes: 0, slots: 1 };
   return agent?.kind === 'brokered' ? besideSandbox(need) : need;
 }
 

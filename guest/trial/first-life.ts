@@ -1,11 +1,13 @@
+import type { Counts } from '../inference/counts.ts';
 import type { VerifierMode } from '../wire/plan.ts';
 import type { FailureCode, RepRecord, RepValue } from '../wire/score-record.ts';
 import { type AgentLife, killSandbox, runAgent } from './agent-life.ts';
 import { writtenBytes } from './disk-watch.ts';
 import { chargedTo, isEngineFailure, RepFailed, withStartRetries } from './faults.ts';
 import type { Reading } from './judge.ts';
+import { closeModelAccess } from './model-access.ts';
 import { Phases } from './phases.ts';
-import { prepareRep, type Started } from './prepare.ts';
+import { prepareRep, type Ready, type Started } from './prepare.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { TrialAgent, TrialContext, TrialTask } from './session.ts';
 
@@ -19,6 +21,8 @@ export interface FirstLife {
   startedMs: number;
   startRetries: number;
   phases: Phases;
+  /** What the rep has used of a model; null where it had none, or the proxy cannot say. */
+  modelUse: Counts | null;
 }
 
 /** What was written within storage_mb, or `disk_limit`; a size that cannot be read in time is too much. */
@@ -51,6 +55,12 @@ async function endOwnSandbox(
     // A late remove is left to the sweep and changes no outcome (spec/02).
     await phases.time('remove', () => context.engine.remove(own.sandbox.containerId).catch(() => undefined));
   }
+}
+
+/** A rep's way to a model ends with its agent, also where the services of a live task go on. */
+async function closeAccess(context: TrialContext, { access, own, task }: Ready): Promise<Counts | null> {
+  if (access === null) return null;
+  return closeModelAccess(context, task, (own ?? task).sandbox.containerId, access);
 }
 
 /** Runs every part, whatever of the others fails as the rep's own. @returns the first such failure. */
@@ -88,6 +98,7 @@ export async function runFirstLife(
   // The services of a live task go on until its tests have ended; a failed rep has none.
   const live = trial.verifier.mode === 'live' && life.failure === null;
   const nothingLeft = !life.running && own === null;
+  let modelUse: Counts | null = null;
   const failure = await each([
     async () => {
       if (own !== null) await endOwnSandbox(context, life, own, phases);
@@ -96,16 +107,21 @@ export async function runFirstLife(
       if (!nothingLeft && !live) await phases.time('kill', () => endContainer(context, life, task));
       if (life.failure === null) await phases.time('size', () => verifyDisk(context, task));
     },
+    async () => {
+      modelUse = await phases.time('access', () => closeAccess(context, ready));
+    },
   ]);
   return {
     rep,
-    sandbox: task.sandbox,
+    // The bridge to a model is gone.
+    sandbox: ready.access === null ? task.sandbox : { ...task.sandbox, network: 'none' },
     reading: life.reading,
     failure: life.failure ?? failure,
     output: life.output,
     startedMs,
     startRetries: retries,
     phases,
+    modelUse,
   };
 }
 

@@ -10,7 +10,7 @@ export const LABEL = {
   rep: 'io.cvm-evaluator.rep',
 } as const;
 
-export type Role = 'trial' | 'sandbox' | 'verifier' | 'control' | 'tools';
+export type Role = 'proxy' | 'trial' | 'sandbox' | 'verifier' | 'control' | 'tools';
 
 /** Who owns what a session made: the process that can still clean it up. */
 export interface Session {

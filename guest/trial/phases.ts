@@ -1,6 +1,7 @@
 import type { Clock } from './clock.ts';
 
 export type PhaseName =
+  | 'access'
   | 'create'
   | 'upload'
   | 'start'

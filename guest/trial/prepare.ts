@@ -1,6 +1,9 @@
+import { type Access, removeAccess } from '../inference/access.ts';
+import { execEnv } from './agent-env.ts';
 import { sandboxEnv, sandboxTask } from './agent-sandbox.ts';
 import { type Broker, openBroker } from './broker/open.ts';
 import type { Role } from './labels.ts';
+import { onBridge, openModelAccess } from './model-access.ts';
 import type { Phases } from './phases.ts';
 import { createSandbox, firstLifeTar, type Sandbox, startHolder } from './sandbox.ts';
 import type {
@@ -24,12 +27,15 @@ export interface Ready {
   task: Started;
   /** Of a brokered agent, where its exec is; a container agent's is in the task's container. */
   own: (Started & { broker: Broker }) | null;
+  /** The way to a model of whichever container the agent is in. */
+  access: Access | null;
 }
 
 interface Making {
   context: TrialContext;
   rep: string;
   phases: Phases;
+  access: Access | null;
 }
 
 /** Creates a container, fills it and starts its holder; one that fails on the way is removed. */
@@ -60,7 +66,7 @@ async function orRemoved<T>(context: TrialContext, containerId: string, body: ()
 
 /** Creates the agent's exec; a failure here started nothing and may be retried (spec/02). */
 function createAgentExec(
-  { context, phases }: Making,
+  { context, phases, access }: Making,
   { sandbox, trial }: Started,
   agent: TrialAgent,
   env: readonly string[],
@@ -68,7 +74,11 @@ function createAgentExec(
   return phases.time('exec', () =>
     context.engine.createExec(sandbox.containerId, {
       command: agent.command,
-      env: ['TASK_INSTRUCTION_FILE=/task/instruction.md', 'AGENT_LOG_DIR=/logs/agent', ...env, ...agent.env],
+      env: execEnv(
+        ['TASK_INSTRUCTION_FILE=/task/instruction.md', 'AGENT_LOG_DIR=/logs/agent', ...env, ...agent.env],
+        access?.env ?? [],
+        trial.image.env,
+      ),
       workingDir: trial.image.workdir,
       user: '0',
     }),
@@ -76,18 +86,24 @@ function createAgentExec(
 }
 
 async function prepareContainer(making: Making, trial: TrialTask, agent: ContainerAgent): Promise<Ready> {
-  const task = await startContainer(making, trial, agent.files, 'trial');
+  const { access } = making;
+  const task = await startContainer(making, onBridge(trial, access), agent.files, 'trial');
   return orRemoved(making.context, task.sandbox.containerId, async () => {
     const env = [`TASK_WORKDIR=${trial.image.workdir}`];
-    return { execId: await createAgentExec(making, task, agent, env), task, own: null };
+    return { execId: await createAgentExec(making, task, agent, env), task, own: null, access };
   });
 }
 
 async function prepareBrokered(making: Making, trial: TrialTask, agent: BrokeredAgent): Promise<Ready> {
-  const { context, phases } = making;
+  const { context, phases, access } = making;
   const task = await startContainer(making, trial, [], 'trial');
   return orRemoved(context, task.sandbox.containerId, async () => {
-    const started = await startContainer(making, sandboxTask(trial, agent), agent.files, 'sandbox');
+    const started = await startContainer(
+      making,
+      onBridge(sandboxTask(trial, agent), access),
+      agent.files,
+      'sandbox',
+    );
     return orRemoved(context, started.sandbox.containerId, async () => {
       const broker = await phases.time('exec', () =>
         openBroker(context, trial, task.sandbox, started.sandbox),
@@ -97,21 +113,29 @@ async function prepareBrokered(making: Making, trial: TrialTask, agent: Brokered
         execId: await createAgentExec(making, started, agent, env),
         task,
         own: { ...started, broker },
+        access,
       };
     });
   });
 }
 
 /** Everything before the agent's exec: undone when it fails, so that it can be made again. @throws engine_*. */
-export function prepareRep(
+export async function prepareRep(
   context: TrialContext,
   trial: TrialTask,
   agent: TrialAgent,
   rep: number,
   phases: Phases,
 ): Promise<Ready> {
-  const making = { context, rep: `${trial.taskId}#${rep}`, phases };
-  return agent.kind === 'container'
-    ? prepareContainer(making, trial, agent)
-    : prepareBrokered(making, trial, agent);
+  const name = `${trial.taskId}#${rep}`;
+  const access = await phases.time('access', () => openModelAccess(context, trial, name));
+  const making = { context, rep: name, phases, access };
+  try {
+    return agent.kind === 'container'
+      ? await prepareContainer(making, trial, agent)
+      : await prepareBrokered(making, trial, agent);
+  } catch (error) {
+    if (access !== null) await removeAccess(context.engine, access);
+    throw error;
+  }
 }

@@ -51,12 +51,19 @@ export function containerSpec(
     memoryBytes: task.limits.memory_bytes,
     pids: task.pids,
     fileSizeBytes: task.limits.storage_bytes,
-    network: task.network === 'none' ? 'none' : networkName(context),
+    network: bridgeOf(context, task),
+    dns: typeof task.network === 'string' ? 'engine' : 'none',
     toolsVolume: { name: context.toolsVolume, target: TOOLS, access: 'ro' },
   };
 }
 
-/** The run's own bridge, for tasks whose network is open. */
+/** A plan's `inference` alone gives a container nothing: the one that the agent runs in is given its rep's bridge. */
+function bridgeOf(context: TrialContext, { network }: TrialTask): string {
+  if (typeof network === 'object') return network.bridge;
+  return network === 'open' ? networkName(context) : 'none';
+}
+
+/** The run's own bridge: of tasks whose network is open, and the way out of every model proxy. */
 export function networkName(context: TrialContext): string {
   return `cvm-eval-${context.session.id}`;
 }

@@ -1,4 +1,5 @@
 import type { Engine, EngineInfo } from '../engine/port.ts';
+import type { InferenceOffer } from '../inference/access.ts';
 import type { Network, VerifierMode } from '../wire/plan.ts';
 import type { ImageSource, Limits } from '../wire/score-record.ts';
 import type { Clock } from './clock.ts';
@@ -22,6 +23,8 @@ export interface TrialContext {
   /** Bounds how many uploads run at once. */
   uploads: <T>(upload: () => Promise<T>) => Promise<T>;
   counters: { faults: number };
+  /** What a rep with `network: inference` reaches; null: nothing is offered. */
+  inference: InferenceOffer | null;
   /** Aborted when the run must end: nothing is created or started from then on. */
   signal: AbortSignal;
 }
@@ -34,7 +37,8 @@ export interface TrialTask {
   limits: Limits;
   pids: number;
   capAdd: readonly string[];
-  network: Network;
+  /** A plan's, or the bridge to a rep's model proxy. */
+  network: Network | { bridge: string };
   env: Readonly<Record<string, string>>;
   /** What the track places into a rep's container beside the instruction, before the agent starts. */
   files: readonly Upload[];

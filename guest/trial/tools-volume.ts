@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import type { Wheel } from '../agent/dependencies/wheel.ts';
 import { labelsOf } from './labels.ts';
+import { packagesTar } from './packages.ts';
 import { TOOLS } from './sandbox.ts';
 import type { TrialContext } from './session.ts';
 
 /**
- * Fills a named volume with the toolchain, once per session, through the archive API of a helper that never
+ * Fills a named volume with the toolchain and the agent's packages, once per session, through the archive API of a helper that never
  * runs. Trials mount it read-only: root in a container cannot change, delete or unmount it (spec/03).
  * Returns the volume's name. `imageId`: any image; the helper only lends its file system.
  */
@@ -13,6 +15,7 @@ export async function createToolsVolume(
   context: Pick<TrialContext, 'engine' | 'session' | 'runId'>,
   toolchainTar: string,
   imageId: string,
+  wheels: readonly Wheel[],
 ): Promise<string> {
   const { engine, session } = context;
   const name = `cvm-eval-tools-${session.id}`;
@@ -37,6 +40,7 @@ export async function createToolsVolume(
   });
   try {
     await engine.putArchive(helper, TOOLS, createReadStream(toolchainTar));
+    for (const wheel of wheels) await engine.putArchive(helper, TOOLS, await packagesTar(wheel));
   } finally {
     await engine.remove(helper);
   }

@@ -11,7 +11,7 @@ import { newSession } from '../../guest/trial/labels.ts';
 import type { TrialContext } from '../../guest/trial/session.ts';
 import { sweepOrphans, sweepSession } from '../../guest/trial/sweep.ts';
 import { createToolsVolume } from '../../guest/trial/tools-volume.ts';
-import { parseMechanism, type TrackRules, trackRules } from '../../guest/wire/mechanism.ts';
+import { type Mechanism, parseMechanism } from '../../guest/wire/mechanism.ts';
 import { localMechanism } from '../run/local-mechanism.ts';
 
 const MECHANISM = join(import.meta.dirname, '../../guest/mechanism.yaml');
@@ -22,7 +22,7 @@ const UPLOADS_AT_ONCE = 4;
 export interface CheckSession {
   context: TrialContext;
   capacity: Capacity;
-  rules: TrackRules;
+  mechanism: Mechanism;
 }
 
 /**
@@ -43,7 +43,7 @@ export async function withCheckSession<T>(
   await sweepOrphans(engine, session);
   try {
     const base = { engine, session, runId: 'bake-check' };
-    const toolsVolume = await createToolsVolume(base, toolchainTar, anyImage);
+    const toolsVolume = await createToolsVolume(base, toolchainTar, anyImage, []);
     const diskPath = existsSync(info.dockerRootDir) ? info.dockerRootDir : '/';
     const { reserve } = mechanism;
     const context: TrialContext = {
@@ -57,6 +57,7 @@ export async function withCheckSession<T>(
       diskReserveBytes: reserve.disk_mb * MIB,
       uploads: pLimit(UPLOADS_AT_ONCE),
       counters: { faults: 0 },
+      inference: null,
       signal: new AbortController().signal,
     };
     await openNetwork(context);
@@ -66,7 +67,7 @@ export async function withCheckSession<T>(
       diskBytes: (await freeDiskBytes(diskPath)) - reserve.disk_mb * MIB,
       slots: info.cpus,
     });
-    return await body({ context, capacity, rules: trackRules(mechanism, 'terminal-bench') });
+    return await body({ context, capacity, mechanism });
   } finally {
     await sweepSession(engine, session, systemClock);
   }

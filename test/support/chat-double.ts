@@ -120,18 +120,22 @@ export interface OpenChatDouble extends ChatDouble {
   close(): Promise<void>;
 }
 
-/** An endpoint of the chat-completions API on loopback that behaves as it is told. */
+/**
+ * An endpoint of the chat-completions API that behaves as it is told, on loopback or another address of this
+ * machine.
+ */
 export async function openChatDouble(
   behaviour: Behaviour,
-  options: { scheme?: 'http' | 'https'; host?: string } = {},
+  options: { scheme?: 'http' | 'https'; host?: string; address?: string } = {},
 ): Promise<OpenChatDouble> {
+  const address = options.address ?? '127.0.0.1';
   const received: ChatDouble['received'] = [];
   const listener: RequestListener = async (request, response) => {
     const body = await buffer(request);
     received.push({ path: request.url ?? '', headers: request.headers, body });
     behaviour(response, request);
   };
-  const identity = await serverIdentity(options.host ?? '127.0.0.1');
+  const identity = await serverIdentity(options.host ?? address);
   const scheme = options.scheme ?? 'https';
   const server =
     scheme === 'https'
@@ -140,10 +144,10 @@ export async function openChatDouble(
   let connections = 0;
   server.on('connection', () => connections++);
   server.on('tlsClientError', (_: unknown, socket: { destroy(): void }) => socket.destroy());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    url: `${scheme}://127.0.0.1:${port}/api/v1/chat/completions`,
+    url: `${scheme}://${address}:${port}/api/v1/chat/completions`,
     caPem: identity.caPem,
     received,
     connections: () => connections,

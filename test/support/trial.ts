@@ -167,6 +167,12 @@ class Agent:
         sys.exit(result.return_code)
 `;
 
+/** Both kinds of agent, as options of a run whose script does the same in the task's container. */
+export const KINDS: readonly (readonly [kind: string, options: Pick<ScriptOptions, 'brokered'>])[] = [
+  ['container', {}],
+  ['brokered', { brokered: RELAY }],
+];
+
 /**
  * Starts a session on `engine` (by default the machine's). `diskReserveBytes` 0 leaves the free-space watch
  * asleep; a huge one makes every look find the disk low.

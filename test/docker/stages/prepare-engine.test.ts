@@ -54,7 +54,7 @@ async function prepare(fault: EngineFault | null) {
   const counters = { faults: 0 };
   try {
     const base = { ...trial.context, engine, session, counters };
-    const context = await prepareEngine(base, toolchain, [task]);
+    const context = await prepareEngine(base, toolchain, [task], []);
     const left = (await real.listOwned(LABEL.session)).filter(
       ({ labels }) => labels[LABEL.session] === session.id,
     );

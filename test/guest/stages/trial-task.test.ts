@@ -104,7 +104,6 @@ describe('verifyPlannedTask', () => {
       'terminal-bench',
       'plan_inconsistent',
     ],
-    ['a broker that is not offered', { network: 'inference' }, 'terminal-bench', 'plan_inconsistent'],
   ])('refuses %s', (_, change, track, code) => {
     expect(codeOf(() => verifyPlannedTask(cached, { ...planned, ...change }, track))).toBe(code);
   });
