@@ -1,21 +1,19 @@
+import { trackKind } from '../../guest/consensus/track-kind.ts';
 import { isEvaluatorError } from '../../guest/errors.ts';
 import { resolveImages } from '../../guest/stages/images.ts';
-import { readSolution } from '../../guest/stages/solutions.ts';
 import { toTrialTask } from '../../guest/stages/trial-task.ts';
 import { artifactPathsProblem } from '../../guest/tasks/artifact-paths.ts';
 import type { ManifestTask } from '../../guest/tasks/manifest.ts';
-import type { CachedTask } from '../../guest/tasks/types.ts';
 import type { VerifiedTask } from '../../guest/tracks/terminal-bench/verify.ts';
-import type { TrialAgent, TrialTask } from '../../guest/trial/session.ts';
+import type { TrialTask } from '../../guest/trial/session.ts';
+import { trackRules } from '../../guest/wire/mechanism.ts';
 import type { VerifierMode } from '../../guest/wire/plan.ts';
-import { type BuiltinAgent, builtinAgent } from '../agent/builtin.ts';
-import { type Judged, type LifeLog, runLife } from './check-life.ts';
+import type { BuiltinAgent } from '../agent/builtin.ts';
+import { runAuditLives } from './check-audit.ts';
+import { agentOf, type CheckedTask, cachedTask, type OnLog } from './check-inputs.ts';
+import { type Judged, runLife } from './check-life.ts';
 import type { CheckSession } from './check-session.ts';
 import { type CheckVerdict, checkVerdict, wrongRep } from './check-verdict.ts';
-import type { SourceTask } from './source.ts';
-
-/** Told of a rep's output. */
-export type OnLog = (taskId: string, agent: BuiltinAgent, rep: number, log: LifeLog) => Promise<void>;
 
 /** What a check found out about a task. */
 export interface TaskCheck {
@@ -35,11 +33,6 @@ export interface TaskCheck {
   reason: string | null;
 }
 
-export interface CheckedTask {
-  source: SourceTask;
-  entry: ManifestTask;
-}
-
 type Modes = [VerifierMode, ...VerifierMode[]];
 
 interface Prepared {
@@ -51,36 +44,9 @@ interface Prepared {
   life: (agent: BuiltinAgent, rep: number, modes: Modes) => Promise<Judged[]>;
 }
 
-async function agentOf(name: BuiltinAgent, source: SourceTask): Promise<TrialAgent> {
-  const { manifest, files } = await builtinAgent(name);
-  const own = files.map(({ path, bytes }) => ({ path: `agent/${path}`, bytes, executable: true }));
-  const { taskId, directory } = source;
-  const solution =
-    name === 'oracle' ? await readSolution(directory.slice(0, -taskId.length - 1), taskId) : [];
-  return { kind: 'container', command: manifest.command, env: [], files: [...own, ...solution] };
-}
-
-/** The task as a guest would read it from a cache. */
-function cached({ source, entry }: CheckedTask, instruction: Buffer): CachedTask {
-  return {
-    taskId: entry.task_id,
-    taskDigest: entry.task_digest,
-    track: entry.track,
-    config: source.config,
-    instruction,
-    image: entry.image,
-    imageSource: entry.image_source,
-    imageBase: entry.base,
-    evidence: entry.evidence,
-    verifierMode: entry.verifier,
-    artifactPaths: entry.artifact_paths,
-  };
-}
-
 async function prepare(session: CheckSession, checked: CheckedTask, onLog: OnLog): Promise<Prepared> {
   const { source, entry } = checked;
-  const instruction = source.files.find(({ path }) => path === 'instruction.md')?.bytes ?? Buffer.alloc(0);
-  const task = cached(checked, instruction);
+  const task = cachedTask(checked);
   const image = (await resolveImages(session.context, [task])).get(source.taskId) as TrialTask['image'];
   const named = source.config.verifier.artifactPaths;
   const artifactPaths = named.length > 0 ? named : [image.workdir];
@@ -95,7 +61,7 @@ async function prepare(session: CheckSession, checked: CheckedTask, onLog: OnLog
         network: source.config.environment.allowInternet ? 'open' : 'none',
         budgets: null,
       },
-      session.rules,
+      trackRules(session.mechanism, entry.track),
       image,
     );
   const tests = source.files.filter(({ path }) => path.startsWith('tests/'));
@@ -154,6 +120,12 @@ export async function checkTask(
     reason: null,
   };
   try {
+    if (trackKind(entry.track) !== 'terminal-bench') {
+      const lives = (agent: BuiltinAgent) => runAuditLives(session, checked, agent, reps, onLog);
+      const [oracle, nop] = [await lives('oracle'), await lives('nop')];
+      const { verdict, reason } = checkVerdict('none', oracle, nop);
+      return { ...found, verdict, reason, oracle, nop, mode: verdict === 'stable' ? 'restart' : null };
+    }
     const prepared = await prepare(session, checked, onLog);
     const probed = await probe(prepared, entry.verifier === 'live');
     const last = probed.at(-1);

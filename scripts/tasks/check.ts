@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { shown } from '../../guest/stages/rep-logs.ts';
 import type { ManifestTask } from '../../guest/tasks/manifest.ts';
+import type { OnLog } from './check-inputs.ts';
 import { withCheckSession } from './check-session.ts';
-import { checkTask, type OnLog, type TaskCheck } from './check-task.ts';
+import { checkTask, type TaskCheck } from './check-task.ts';
 import { readTask } from './source.ts';
 
 export interface CheckOptions {

@@ -136,7 +136,7 @@ describe('six reps: five that fail in five ways, and a good one', () => {
   const limits = { cpu_budget_ms: 1000, wall_budget_ms: 20_000 };
   // A second over, then it ends well.
   const BURN = 'python3 -c "import time\nwhile time.process_time() < 2: pass"';
-  const WAYS: readonly [script: string, limits: ScriptOptions['limits']][] = [
+  const WAYS: readonly [script: string, limits: NonNullable<ScriptOptions['limits']>][] = [
     [BURN, limits],
     ['exec python3 -c "x = bytearray(400 * 1024 * 1024)"', { ...limits, memory_bytes: 64 * MIB }],
     ['sleep 600', { ...limits, wall_budget_ms: 2000 }],
