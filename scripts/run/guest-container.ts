@@ -99,12 +99,18 @@ export async function startContainer(desk: Desk, imageId: string, start: GuestSt
     await sweepGuest(engine, id);
     return code === KILLED ? null : code;
   });
+  exited.catch(() => undefined);
+  const stop = async () => {
+    await stopContainer(engine, id);
+    await exited;
+  };
   let stopped: Promise<void> | null = null;
   return {
     name: 'guest',
     exited,
     stop: () => {
-      stopped ??= stopContainer(engine, id).then(async () => void (await exited));
+      // What an engine refuses now is left to the reaper.
+      stopped ??= stop().catch(() => undefined);
       return stopped;
     },
   };

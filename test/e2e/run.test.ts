@@ -88,6 +88,7 @@ describe('the oracle on two tasks', () => {
   it('leaves what the README lists, and no token', () => {
     expect(readdirSync(out('oracle')).sort()).toEqual([
       'allowlist.json',
+      'app-compose.json',
       'collateral.json',
       'journal.jsonl',
       'mechanism.yaml',

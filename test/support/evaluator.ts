@@ -20,12 +20,13 @@ export interface StartedEvaluator {
   says(pattern: RegExp): Promise<void>;
 }
 
-/** The command line as a process of its own. */
+/** The command line, or a program of a test's in its place, as a process of its own. */
 export function startEvaluator(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  program = MAIN,
 ): StartedEvaluator {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   });
