@@ -8,9 +8,10 @@ export const AGENT_MANIFEST_NAME = 'agent.yaml';
 
 /**
  * Names that would steer the engine, the loader, Node or TLS (spec/06), those that we set ourselves, and those
- * that hand the guest its plan and run token: no agent ever sees these.
+ * that hand the guest its plan, run token and the key of its model: no agent ever sees these.
  */
-const RESERVED_ENV = /^(?:COMPOSE|DOCKER|NODE|BASH|LD|SSL|DSTACK|TASK|EVAL|REVIEW)_|_PROXY$|^AGENT_LOG_DIR$/i;
+const RESERVED_ENV =
+  /^(?:COMPOSE|DOCKER|NODE|BASH|LD|SSL|DSTACK|TASK|EVAL|REVIEW|INFERENCE)_|_PROXY$|^AGENT_LOG_DIR$/i;
 
 const argument = z
   .string()

@@ -1,14 +1,18 @@
 import { EvaluatorError } from '../errors.ts';
 import type { InferenceOffer } from '../inference/access.ts';
 import type { Mechanism } from '../wire/mechanism.ts';
-import type { EvalPlan } from '../wire/plan.ts';
+import type { PlanTask } from '../wire/plan.ts';
 import type { GuestInputs } from './config.ts';
 
 /** The VM's variable with the key of the model's endpoint: reserved, so that no agent is ever given it. */
 export const INFERENCE_KEY = 'INFERENCE_API_KEY';
 
+interface Tasks {
+  tasks: readonly Pick<PlanTask, 'network'>[];
+}
+
 /** Whether any task of the plan has `network: inference`. */
-export function wantsInference({ tasks }: Pick<EvalPlan, 'tasks'>): boolean {
+export function wantsInference({ tasks }: Tasks): boolean {
   return tasks.some(({ network }) => network === 'inference');
 }
 
@@ -18,7 +22,7 @@ export function wantsInference({ tasks }: Pick<EvalPlan, 'tasks'>): boolean {
  * @throws network_unsupported, inference_key_missing.
  */
 export function readInferenceOffer(
-  plan: EvalPlan,
+  plan: Tasks,
   { inference: rules }: Mechanism,
   { agentEnv }: Pick<GuestInputs, 'agentEnv'>,
 ): Omit<InferenceOffer, 'imageId'> | null {

@@ -7,6 +7,7 @@ import { encodeCanonical, type Json } from '../../guest/wire/canonical.ts';
 import { parsePlan } from '../../guest/wire/plan.ts';
 import { parseResult } from '../../guest/wire/result.ts';
 import { oraclePackage } from '../agent/oracle-package.ts';
+import { runtimeImageOf } from '../run/agent-runtime.ts';
 import {
   type IssuedRun,
   keep,
@@ -15,10 +16,9 @@ import {
   startGuest,
   startMachine,
 } from '../run/evaluation.ts';
-import { runtimeImageOf } from '../run/agent-runtime.ts';
 import { processPlace, writeMechanism } from '../run/guest-process.ts';
 import { imagePlace } from '../run/image-place.ts';
-import { type LoadedCache, loadAgent, loadCache, verifyEngineReady } from '../run/inputs.ts';
+import { type LoadedCache, loadAgent, loadCache, verifyEngineReady, withModelAccess } from '../run/inputs.ts';
 import { type JournalLine, keepEvent, parseEvent, showEvent } from '../run/journal.ts';
 import { withParts } from '../run/lifecycle.ts';
 import { HELP, type RunOptions, readOptions } from '../run/options.ts';
@@ -97,16 +97,23 @@ function print(options: RunOptions, summary: Summary): void {
   }
 }
 
-async function evaluate(local: Local, failed: Promise<EvaluatorError>): Promise<number> {
+async function evaluate(
+  local: Local,
+  boot: typeof startMachine,
+  failed: Promise<EvaluatorError>,
+): Promise<number> {
   const { options } = local;
-  const machine = await startMachine(local);
+  const machine = await boot(local);
   const issued = await startChallengeProcess(local, machine);
   const word = await runGuest(local, machine, issued, failed);
   if (word.resultBytes === null) {
     print(options, aborted(word.error?.code ?? 'run_aborted'));
     const why = word.error ? `${word.error.message} [${word.error.code}]` : 'the guest ended without a word';
     process.stderr.write(`evaluator: no RESULT: ${why}\n`);
-    return word.exitCode ?? EXIT.aborted;
+    // A guest that crashed has judged nothing, whatever Node's code for that is.
+    return word.error === null && word.exitCode === EXIT.rejected
+      ? EXIT.aborted
+      : (word.exitCode ?? EXIT.aborted);
   }
   const summary = await judged(local, word, word.resultBytes, issued);
   print(options, summary);
@@ -129,9 +136,10 @@ async function withSolutions(
 
 /**
  * `evaluator run`: simulator, challenge and guest as separate processes, from a plan to a judged RESULT.
+ * @param boot the machine that the guest gets.
  * @returns the exit code. @throws EvaluatorError on refused input, before anything is started.
  */
-export async function run(argv: readonly string[]): Promise<number> {
+export async function run(argv: readonly string[], boot = startMachine): Promise<number> {
   const options = readOptions(argv, Date.now());
   if (options === null) {
     process.stdout.write(HELP);
@@ -139,10 +147,10 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
   return withParts(options.out, async ({ work, running, fail, failed }) => {
     const given = await loadAgent(options.agent);
-    const mechanism = writeMechanism(work);
+    const mechanism = writeMechanism(work, options.offers);
     await verifyEngineReady(options, mechanism);
     const onProgress = (message: string) => showEvent({ event: 'progress', message });
-    const loaded = await loadCache(options, work, onProgress);
+    const loaded = withModelAccess(await loadCache(options, work, onProgress), mechanism);
     const agent = await withSolutions(options, loaded, given);
     const onLog: Local['onLog'] = (name, line) =>
       say({ options, fail }, { event: 'log', process: name, line });
@@ -152,8 +160,8 @@ export async function run(argv: readonly string[]): Promise<number> {
       choice === null
         ? processPlace(options, loaded, mechanism)
         : await imagePlace({ choice, engineSocket, loaded, work, onPart, onLog, onProgress });
-    const runtimeImage = await runtimeImageOf(agent, engineSocket, onProgress);
+    const runtimeImage = await runtimeImageOf(agent, loaded.planned, engineSocket, onProgress);
     const local = { options, agent, runtimeImage, loaded, place, work, running, fail, onLog };
-    return await evaluate(local, failed);
+    return await evaluate(local, boot, failed);
   });
 }

@@ -1,12 +1,13 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadIssuer, planRootOf } from '../../challenge/index.ts';
-import { EVAL_ENV_NAMES } from '../../compose/app-compose.ts';
+import { composeHash, EVAL_ENV_NAMES } from '../../compose/app-compose.ts';
 import { type Composed, renderComposed } from '../../compose/parse.ts';
 import { givenEnv } from '../../guest/agent/manifest.ts';
 import type { AgentPackage } from '../../guest/agent/types.ts';
 import { trackKind } from '../../guest/consensus/track-kind.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
+import { INFERENCE_KEY, wantsInference } from '../../guest/stages/model-access.ts';
 import type { AllowlistEntry } from '../../guest/wire/measurement.ts';
 import { parseMechanism, trackRules } from '../../guest/wire/mechanism.ts';
 import type { EvalPlan } from '../../guest/wire/plan.ts';
@@ -62,27 +63,36 @@ export async function composedFor(local: Local): Promise<Composed & { role: 'eva
   const planRoot = planRootOf(await loadIssuer(state));
   const { env } = local.agent.manifest;
   const asked = env === 'plan' ? givenEnv({ env }, local.options.agentEnv) : env;
-  const envNames = [...EVAL_ENV_NAMES, ...asked];
+  const inference = wantsInference({ tasks: local.loaded.planned }) ? [INFERENCE_KEY] : [];
+  const envNames = [...EVAL_ENV_NAMES, ...asked, ...inference];
   return { role: 'eval', imageRef: local.place.imageRef, planRoot, envNames, keyProviderId: null };
 }
 
-/** The simulated TDX machine, booted with the compose of this run; its entry is the one that the challenge lists. */
+/**
+ * A simulated TDX machine.
+ * @param deployed the bytes that it boots with, as the plan then names them.
+ * @param published what the challenge has on its list.
+ */
+export async function bootMachine(
+  local: Local,
+  deployed: Buffer,
+  published: Composed & { role: 'eval' },
+): Promise<EvalMachine> {
+  const onLog = (line: string) => local.onLog('simulator', line);
+  const machine = await startSimulator({ work: local.work, appCompose: deployed, onLog });
+  keep(local, machine.running);
+  const entry = await publishedEntry(machine, published, local.place.gitRevision);
+  const { image_ref, key_provider, vm_shape } = entry;
+  const measurement = { ...entry.measurement, compose_hash: composeHash(deployed) };
+  const { compose_hash } = measurement;
+  const evalApp = { image_ref, compose_hash, measurement, key_provider, vm_shape };
+  return { ...machine, evalApp, entry, planRoot: published.planRoot, appCompose: deployed };
+}
+
+/** The machine that boots with what is published. */
 export async function startMachine(local: Local): Promise<EvalMachine> {
   const composed = await composedFor(local);
-  const appCompose = renderComposed(composed);
-  const onLog = (line: string) => local.onLog('simulator', line);
-  const machine = await startSimulator({ work: local.work, appCompose, onLog });
-  keep(local, machine.running);
-  const entry = await publishedEntry(machine, composed, local.place.gitRevision);
-  const { image_ref, measurement, key_provider, vm_shape } = entry;
-  const evalApp = {
-    image_ref,
-    compose_hash: measurement.compose_hash,
-    measurement,
-    key_provider,
-    vm_shape,
-  };
-  return { ...machine, evalApp, entry, planRoot: composed.planRoot, appCompose };
+  return bootMachine(local, renderComposed(composed), composed);
 }
 
 /** What the challenge hands out for a run. */
@@ -156,6 +166,7 @@ export async function startChallengeProcess(local: Local, machine: EvalMachine):
   keep(local, running);
   for (const name of PUBLIC_FILES) copyFileSync(join(issued, name), join(options.out, name));
   copyFileSync(local.place.mechanism, join(options.out, 'mechanism.yaml'));
+  writeFileSync(join(options.out, 'app-compose.json'), machine.appCompose);
   const runToken = readFileSync(join(issued, 'run-token'), 'ascii');
   return { planBytes: readFileSync(join(issued, 'plan.json')), runToken };
 }
@@ -168,7 +179,7 @@ export async function startGuest(
   handlers: { onStdout: (line: string) => void; onStderr: (line: string) => void },
 ): Promise<Running> {
   const agentEnv = Object.fromEntries(
-    local.options.agentEnv.flatMap((name) =>
+    [...local.options.agentEnv, INFERENCE_KEY].flatMap((name) =>
       process.env[name] === undefined ? [] : [[name, process.env[name] ?? '']],
     ),
   );

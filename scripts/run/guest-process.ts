@@ -3,17 +3,22 @@ import { join } from 'node:path';
 import type { GuestPlace } from './guest-place.ts';
 import { guestSourceDigest } from './guest-source.ts';
 import type { LoadedCache } from './inputs.ts';
-import { localMechanism } from './local-mechanism.ts';
+import { localMechanism, withOffers } from './local-mechanism.ts';
 import type { RunOptions } from './options.ts';
 import { startProcess } from './process.ts';
 import { ROOT } from './simulator.ts';
 
 export const SHIPPED_MECHANISM = join(ROOT, 'guest/mechanism.yaml');
 
-/** Writes a desk's mechanism into the scratch folder. */
-export function writeMechanism(work: string): string {
+/**
+ * Writes a desk's mechanism into the scratch folder.
+ * @param offers the file with what it offers to agents; null: neither models nor packages.
+ * @throws mechanism_invalid, schema_invalid.
+ */
+export function writeMechanism(work: string, offers: string | null): string {
   const path = join(work, 'mechanism.yaml');
-  writeFileSync(path, localMechanism(readFileSync(SHIPPED_MECHANISM)));
+  const mechanism = localMechanism(readFileSync(SHIPPED_MECHANISM));
+  writeFileSync(path, offers === null ? mechanism : withOffers(mechanism, readFileSync(offers)));
   return path;
 }
 

@@ -17,7 +17,7 @@ import { zipDirectory } from '../agent/zip-directory.ts';
 import { bakeTasks } from '../tasks/bake.ts';
 import { writeGoldenKey } from '../tasks/golden-key.ts';
 import { engineAbsence } from '../tasks/image-store.ts';
-import { buildBaseToolchain } from '../toolchain/build.ts';
+import { buildTaskToolchain } from '../toolchain/build.ts';
 import type { RunOptions } from './options.ts';
 
 /**
@@ -100,7 +100,7 @@ async function bakedCache(
     live: [],
     seal: { goldenKey: readGoldenKey(goldenKey), random: randomBytes },
     engineSocket: options.engineSocket,
-    toolchain: buildBaseToolchain,
+    toolchain: buildTaskToolchain,
     check: null,
     onProgress,
   });
@@ -135,6 +135,12 @@ export async function loadCache(
     );
   }
   return { cache, solutions, goldenKey, origin, planned: planTasks(cache, options) };
+}
+
+/** Where the mechanism offers a model, the agent of every task reaches that alone. */
+export function withModelAccess(loaded: LoadedCache, mechanismFile: string): LoadedCache {
+  if (parseMechanism(readFileSync(mechanismFile)).mechanism.inference === null) return loaded;
+  return { ...loaded, planned: loaded.planned.map((task) => ({ ...task, network: 'inference' })) };
 }
 
 function planTask(task: CachedTask, weight: RunOptions['weight']): PlanTask {

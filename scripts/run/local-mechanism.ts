@@ -1,4 +1,9 @@
 import { parseDocument } from 'yaml';
+import { z } from 'zod';
+import { inferenceSchema } from '../../guest/wire/inference.ts';
+import { packageIndexSchema } from '../../guest/wire/package-index.ts';
+import { parseSchema } from '../../guest/wire/scalars.ts';
+import { parseYaml } from '../../guest/wire/yaml.ts';
 
 /** What a developer's machine may run; the floors of a real VM answer CVEs that a desk need not. */
 const DESK_FLOORS = { engine: '20.10', runc: '1.0' } as const;
@@ -18,5 +23,18 @@ export function localMechanism(shipped: Buffer): Buffer {
   for (const track of TRACKS) document.setIn(['tracks', track, 'tasks_per_round'], 'plan');
   document.commentBefore =
     " The shipped mechanism with a desk's floors for engine and runc, and rounds of any size.";
+  return Buffer.from(document.toString());
+}
+
+const offersSchema = z.strictObject({
+  inference: inferenceSchema.nullable().default(null),
+  packages: packageIndexSchema.nullable().default(null),
+});
+
+/** A mechanism that offers agents these models and packages. @throws mechanism_invalid, schema_invalid. */
+export function withOffers(mechanism: Buffer, offers: Buffer): Buffer {
+  const offered = parseSchema(offersSchema, parseYaml(offers, 'offers', 'mechanism_invalid'), 'offers');
+  const document = parseDocument(mechanism.toString('utf8'));
+  for (const [section, value] of Object.entries(offered)) document.setIn([section], value);
   return Buffer.from(document.toString());
 }

@@ -10,7 +10,7 @@ import { nameList, parseOptions, required } from '../cli/arguments.ts';
 import { existingPath, outputFolder, timeName } from '../cli/paths.ts';
 
 export const USAGE = `evaluator run --cache DIR --agent DIR|ZIP|oracle|nop|auditor [--track NAME] [--tasks a,b] [--reps N] [--concurrency N]
-              [--policy vote|mean] [--solutions DIR] [--agent-env NAME,...] [--engine SOCKET] [--image [REF]]
+              [--policy vote|mean] [--solutions DIR] [--agent-env NAME,...] [--engine SOCKET] [--image [REF]] [--offers FILE]
               [--golden-key FILE] [--ranked] [--review FILE] [--require-review] [--out DIR] [--json]`;
 
 export const HELP = `usage: ${USAGE}
@@ -29,6 +29,8 @@ Judges an agent on tasks: a simulated TDX machine, a challenge and the guest run
   --engine SOCKET    the container engine (default /var/run/docker.sock)
   --image [REF]      the guest runs as its image, in a container with what its compose says: REF, which the engine
                      has, or the image of the checked-out commit, built now with the sealed cache in it
+  --offers FILE      YAML with the mechanism's sections \`inference\` and \`packages\`: what agents are offered. With
+                     \`inference\`, tasks reach that model alone, with INFERENCE_API_KEY of this environment
   --golden-key FILE  what a sealed cache was baked under; a folder of plain tasks is sealed under a new one
   --ranked           no network, no logs, a sealed cache; not for our own agents
   --review FILE      the accepted review that \`evaluator review\` left; it is verified anew, with the files beside it
@@ -55,6 +57,8 @@ export interface RunOptions {
   engineSocket: string;
   /** The image that the guest runs as: one to be built, or a name on the engine; null: a process of this machine. */
   image: GuestImageChoice | null;
+  /** The file with the mechanism's sections on models and packages; null: neither is offered. */
+  offers: string | null;
   goldenKey: string | null;
   weight: 'ranked' | 'calibration';
   /** The accepted review that admits the run; null: none is asked for. */
@@ -132,6 +136,7 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
       'agent-env': { type: 'string', multiple: true },
       engine: { type: 'string', default: '/var/run/docker.sock' },
       image: { type: 'string' },
+      offers: { type: 'string' },
       'golden-key': { type: 'string' },
       ranked: { type: 'boolean', default: false },
       review: { type: 'string' },
@@ -148,6 +153,8 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
     refuse(`--agent ${agent} only checks tasks: it cannot be ranked`);
   if (values['require-review'] && values.review === undefined)
     refuse('--require-review: name the accepted review with --review FILE (see `evaluator review`)');
+  if (values.offers !== undefined && values.image !== undefined)
+    refuse('--offers: an image has a mechanism of its own, in which they stand');
   return {
     cache: existing(required(values.cache, 'cache', USAGE), 'cache'),
     agent: isBuiltinAgent(agent) ? agent : existing(agent, 'agent'),
@@ -160,6 +167,7 @@ export function readOptions(argv: readonly string[], nowMs: number): RunOptions 
     agentEnv: variables(nameList(values['agent-env'])),
     engineSocket: values.engine,
     image: guestImage(values.image, required(values.cache, 'cache', USAGE)),
+    offers: values.offers === undefined ? null : existing(values.offers, 'offers'),
     goldenKey: values['golden-key'] === undefined ? null : existing(values['golden-key'], 'golden-key'),
     weight: values.ranked ? 'ranked' : 'calibration',
     review: values.review === undefined ? null : existing(values.review, 'review'),
