@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { packTar } from '../../guest/engine/tar.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
@@ -10,9 +10,13 @@ import type { DebianPackage } from './lock.ts';
 import { debFiles, type LockPolicy, resolvePackages } from './packages.ts';
 import { packageKey, parseRequirements, type Requirement } from './requirements.ts';
 import { runtimeFiles } from './runtime.ts';
-import { BASE_SELECTION, frontTables, type Selection } from './select.ts';
+import { BASE_SELECTION, frontTables, type Selection, selectFor } from './select.ts';
+import { requestsOf } from './survey-script.ts';
 import type { ToolFile } from './tool-file.ts';
 import { wheelFiles } from './wheel-files.ts';
+
+/** Kept of what was built. */
+const KEPT_TARS = 6;
 
 const TOOLS = join(import.meta.dirname, '../../guest/tools');
 
@@ -59,6 +63,11 @@ export async function buildToolchain(options: ToolchainOptions): Promise<Toolcha
 /** The smallest volume: what nearly every test script asks for. */
 export function buildBaseToolchain(options: { outFile: string }): Promise<Toolchain> {
   return buildToolchain({ ...options, selection: BASE_SELECTION, policy: 'served' });
+}
+
+/** The volume for these tasks: beside what is always there, what of their `test.sh` is served. */
+export function buildTaskToolchain({ outFile, scripts }: { outFile: string; scripts: readonly string[] }) {
+  return buildToolchain({ outFile, selection: selectFor(scripts.map(requestsOf)), policy: 'served' });
 }
 
 async function build(
@@ -134,6 +143,19 @@ function readBuilt(cache: string, inputs: string): Buffer | undefined {
 
 function rememberBuilt(cache: string, inputs: string, tar: Buffer, digest: string): void {
   if (readBuilt(cache, inputs)) return;
-  writeAtomic(join(cache, 'built', `${inputs}.tar`), tar);
-  writeAtomic(join(cache, 'built', `${inputs}.sha256`), Buffer.from(digest));
+  const folder = join(cache, 'built');
+  writeAtomic(join(folder, `${inputs}.tar`), tar);
+  writeAtomic(join(folder, `${inputs}.sha256`), Buffer.from(digest));
+  dropOldest(folder);
+}
+
+/** Each change of a source makes another tar of some 100 MB: those built last are enough. */
+function dropOldest(folder: string): void {
+  const builtAt = (name: string) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const tars = readdirSync(folder).filter((name) => name.endsWith('.tar'));
+  const oldest = tars.sort((a, b) => builtAt(b) - builtAt(a)).slice(KEPT_TARS);
+  for (const name of oldest) {
+    rmSync(join(folder, name.replace(/tar$/, 'sha256')), { force: true });
+    rmSync(join(folder, name), { force: true });
+  }
 }

@@ -30,11 +30,25 @@ export function runtimeFiles(
 }
 
 function programs(debs: readonly DebFiles[], recipe: Recipe): ToolFile[] {
-  return recipe.programs.map((path) => {
+  return recipe.programs.flatMap((path) => {
     const found = readFrom(debs, path);
     if (found === null) throw new EvaluatorError('toolchain_invalid', `no locked package holds ${path}`);
-    return { path: `runtime/bin/${path.slice(path.lastIndexOf('/') + 1)}`, mode: 0o755, bytes: found.bytes };
+    const name = path.slice(path.lastIndexOf('/') + 1).replace('x86_64-linux-gnu-', '');
+    const program: ToolFile = { path: `runtime/bin/${name}`, mode: 0o755, bytes: found.bytes };
+    return recipe.place === undefined ? [program] : [program, wrapper(name, recipe, recipe.place)];
   });
+}
+
+/** The command of the front that starts a program: with the volume's loader, whatever the image has or lacks. */
+function wrapper(name: string, recipe: Recipe, place: 'front' | 'image'): ToolFile {
+  const lines = [
+    '#!/opt/evaluator/busybox sh',
+    '. /opt/evaluator/front/lib/runtime.sh',
+    ...(recipe.prepare === undefined ? [] : [recipe.prepare]),
+    `own ${[name, ...(recipe.arguments === undefined ? [] : [recipe.arguments]), '"$@"'].join(' ')}`,
+  ];
+  const path = place === 'front' ? `front/${name}` : `front/installed/${name}`;
+  return { path, mode: 0o755, bytes: Buffer.from(`${lines.join('\n')}\n`) };
 }
 
 function data(debs: readonly DebFiles[], recipe: Recipe): ToolFile[] {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { normalizeName } from './requirements.ts';
 import { readServed, type Served } from './served.ts';
 import type { ToolFile } from './tool-file.ts';
 
@@ -16,27 +17,57 @@ export type Selection = {
 };
 
 /** Python packages of every volume, in each version that is pinned. */
-const BASE = ['pytest', 'pytest-json-ctrf'];
+const ALWAYS = ['pytest', 'pytest-json-ctrf'];
 
-/** What one or more tasks ask for, as `name==version` or a name, and as Debian packages. */
+/** What one task's script asks for: `name==version` or a name, and Debian packages. */
 export type Requests = { python: readonly string[]; apt: readonly string[] };
 
 /** The part of what is served that some tasks need; a request that nobody serves adds nothing. */
-export function selectFor(requests: Requests, served: Served = readServed()): Selection {
-  const isAsked = (key: string) =>
-    requests.python.includes(key) || [...BASE, ...requests.python].includes(key.split('==')[0] ?? '');
-  const packages = new Map([...served.packages].filter(([key]) => isAsked(key)));
+export function selectFor(tasks: readonly Requests[], served: Served = readServed()): Selection {
+  const always = [...served.packages.keys()].filter((key) => ALWAYS.includes(nameOf(key)));
+  // pytest versions one by one: two of a name are never in one environment.
+  const environments = [...always.map((key) => [key]), ...tasks.map(({ python }) => python)].map((asked) =>
+    resolve(asked, served),
+  );
+  const keys = new Set(environments.flatMap(({ asked }) => asked));
+  const packages = new Map([...served.packages].filter(([key]) => keys.has(key)));
+  const aptAsked = new Set(tasks.flatMap(({ apt }) => apt));
   const apt = new Map(
-    [...served.apt].filter(([name, row]) => row.group === null || requests.apt.includes(name)),
+    [...served.apt].filter(([name, { groups }]) => groups.length === 0 || aptAsked.has(name)),
   );
   return {
-    groups: new Set([...apt.values()].flatMap(({ group }) => group ?? [])),
-    wheels: new Set([...packages].flatMap(([key, needs]) => [key, ...needs])),
+    groups: new Set([...packages.values(), ...apt.values()].flatMap(({ groups }) => groups)),
+    wheels: new Set(environments.flatMap(({ wheels }) => wheels)),
     served: { packages, apt },
   };
 }
 
-export const BASE_SELECTION: Selection = selectFor({ python: [], apt: [] });
+/** As the front does it: what is asked for by name takes the place of what another package needs. */
+function resolve(requests: readonly string[], served: Served): { asked: string[]; wheels: string[] } {
+  const asked = requests.flatMap((request) => servedKey(request, served) ?? []);
+  const byName = new Map(asked.map((key) => [nameOf(key), key]));
+  for (const need of asked.flatMap((key) => served.packages.get(key)?.needs ?? [])) {
+    if (!byName.has(nameOf(need))) byName.set(nameOf(need), need);
+  }
+  return { asked, wheels: [...byName.values()] };
+}
+
+/** The line of the table that answers `name==version`, or a name alone; null for what is not served. */
+export function servedKey(request: string, served: Served): string | null {
+  const [name = '', version] = request.split('==');
+  const wanted = normalizeName(name);
+  const keys = [...served.packages.keys()];
+  return (
+    keys.find((key) => (version === undefined ? nameOf(key) === wanted : key === `${wanted}==${version}`)) ??
+    null
+  );
+}
+
+function nameOf(key: string): string {
+  return key.split('==')[0] ?? '';
+}
+
+export const BASE_SELECTION: Selection = selectFor([]);
 
 /** The two tables that the front reads, with what this volume holds and no more. */
 export function frontTables(selection: Selection): ToolFile[] {

@@ -3,28 +3,37 @@ import { join } from 'node:path';
 
 const LIB = join(import.meta.dirname, '../../guest/tools/front/lib');
 
-/** A Debian package that the volume stands for. */
-export type ServedApt = {
-  /** The group of debian.lock that its programs come from; null when nothing is needed beyond what is always there. */
-  group: string | null;
-};
+/** A Python package: what it needs at run time, and groups of debian.lock with libraries that it needs. */
+export type ServedPackage = { needs: readonly string[]; groups: readonly string[] };
 
-/** What can be served: Python packages as `name==version` with all that each needs, and Debian packages. */
+/** A Debian package: the groups of debian.lock that its programs come from, if any are needed. */
+export type ServedApt = { groups: readonly string[] };
+
+/** What can be served: Python packages by `name==version`, Debian packages by name. */
 export type Served = {
-  packages: ReadonlyMap<string, readonly string[]>;
+  packages: ReadonlyMap<string, ServedPackage>;
   apt: ReadonlyMap<string, ServedApt>;
 };
 
 /** Reads the two tables that the front itself reads. */
 export function readServed(): Served {
   return {
-    packages: new Map(rows('packages.txt').map((row) => [row[0] ?? '', row.slice(1)])),
-    apt: new Map(rows('apt-packages.txt').map(([name = '', ...words]) => [name, { group: groupOf(words) }])),
+    packages: new Map(
+      rows('packages.txt').map(([key = '', ...words]) => [
+        key,
+        { needs: words.filter((word) => !GROUP.test(word)), groups: groupsOf(words) },
+      ]),
+    ),
+    apt: new Map(
+      rows('apt-packages.txt').map(([name = '', ...words]) => [name, { groups: groupsOf(words) }]),
+    ),
   };
 }
 
-function groupOf(words: readonly string[]): string | null {
-  return words.find((word) => /^\[.+\]$/.test(word))?.slice(1, -1) ?? null;
+const GROUP = /^\[.+\]$/;
+
+function groupsOf(words: readonly string[]): string[] {
+  return words.filter((word) => GROUP.test(word)).map((word) => word.slice(1, -1));
 }
 
 function rows(name: string): string[][] {

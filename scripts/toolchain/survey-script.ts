@@ -1,4 +1,4 @@
-import { normalizeName } from './requirements.ts';
+import { type Requests, servedKey } from './select.ts';
 import type { Served } from './served.ts';
 
 /** What a task needs of the verification path: names of what is not served, and whether its image has a Python. */
@@ -15,13 +15,19 @@ export function surveyTask(script: string, dockerfile: string, served: Served): 
       .filter((name) => !served.apt.has(name) && !inImage.has(name))
       .map((name) => `apt ${name}`),
     ...pythonPackages(words)
-      .filter((spec) => !isServedPackage(spec, served))
+      .filter((spec) => servedKey(spec, served) === null)
       .map((spec) => `python ${spec}`),
     ...addresses(words).map((url) => `address ${url}`),
   ]);
   const hasPython =
     /^FROM\s+python:/im.test(dockerfile) || [...inImage].some((name) => /^python3/.test(name));
   return { unserved: [...new Set(unserved)], image: hasPython ? 'python' : 'no python named' };
+}
+
+/** What a task's test.sh asks for, whether or not it is served. */
+export function requestsOf(script: string): Requests {
+  const commands = commandsOf(script);
+  return { python: commands.flatMap(pythonPackages), apt: commands.flatMap(aptPackages) };
 }
 
 /** Shell text as simple commands of words: lines joined, comments dropped, split at `&&`, `||`, `|` and `;`. */
@@ -62,13 +68,6 @@ function pythonPackages(words: readonly string[]): string[] {
     return word.startsWith('--with=') ? [word.slice('--with='.length)] : [];
   });
   return [...installed, ...asked].flatMap((word) => word.split(','));
-}
-
-function isServedPackage(spec: string, served: Served): boolean {
-  const [name = '', version] = spec.split('==');
-  const wanted = normalizeName(name);
-  if (version !== undefined) return served.packages.has(`${wanted}==${version}`);
-  return [...served.packages.keys()].some((key) => key.startsWith(`${wanted}==`));
 }
 
 const FETCHERS = ['curl', 'wget', 'git'];

@@ -1,11 +1,19 @@
+import { Readable } from 'node:stream';
+import { gunzipSync } from 'node:zlib';
+import { extract } from 'tar-stream';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { packageKey, type Requirement } from './requirements.ts';
 import type { ToolFile } from './tool-file.ts';
-import { unzip } from './unzip.ts';
+import { type UnzippedFile, unzip } from './unzip.ts';
 import { fetchWheels } from './wheels.ts';
+
+// Windows and their fonts: no test has a screen.
+const NOT_HEADLESS = /^cv2\/qt\/|\.libs\/libQt5XcbQpa/;
 
 /** What no test imports, by package: it would be most of the volume. */
 const NOT_NEEDED: Readonly<Record<string, RegExp>> = {
+  'opencv-python': NOT_HEADLESS,
+  'opencv-contrib-python': NOT_HEADLESS,
   pandas: /^pandas\/tests\//,
   scipy: /\/tests\//,
   pyarrow: /^pyarrow\/(tests|include|src)\/|\.(pyx|pxd|pxi)$/,
@@ -18,15 +26,32 @@ const NOT_NEEDED: Readonly<Record<string, RegExp>> = {
  */
 export async function wheelFiles(pinned: readonly Requirement[], cache: string): Promise<ToolFile[]> {
   const wheels = fetchWheels(pinned, cache);
-  const files: ToolFile[] = [];
+  const all: ToolFile[] = [];
   for (const one of pinned) {
     const wheel = wheels.get(packageKey(one));
     if (wheel === undefined)
       throw new EvaluatorError('toolchain_unavailable', `${packageKey(one)} was not fetched`);
-    for (const { path, bytes } of await unzip(wheel, packageKey(one))) {
+    const files = one.form === 'wheel' ? await unzip(wheel, packageKey(one)) : await sdistFiles(wheel, one);
+    for (const { path, bytes } of files) {
       if (NOT_NEEDED[one.name]?.test(path)) continue;
-      files.push({ path: `python/${one.name}-${one.version}/${path}`, mode: 0o644, bytes });
+      all.push({ path: `python/${one.name}-${one.version}/${path}`, mode: 0o644, bytes });
     }
   }
+  return all;
+}
+
+/** The package of a source archive of pure Python: NAME-VERSION/NAME/. */
+async function sdistFiles(archive: Buffer, one: Requirement): Promise<UnzippedFile[]> {
+  const below = `${one.name}-${one.version}/`;
+  const files: UnzippedFile[] = [];
+  for await (const entry of Readable.from([gunzipSync(archive)]).pipe(extract())) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of entry) chunks.push(chunk as Buffer);
+    const { name, type } = entry.header;
+    if (type === 'file' && name.startsWith(`${below}${one.name}/`))
+      files.push({ path: name.slice(below.length), bytes: Buffer.concat(chunks) });
+  }
+  if (files.length === 0)
+    throw new EvaluatorError('toolchain_invalid', `${packageKey(one)} holds no folder ${one.name}`);
   return files;
 }

@@ -6,15 +6,21 @@ import { readVerified, sha256Hex, writeAtomic } from './cache.ts';
 import { packageKey, type Requirement } from './requirements.ts';
 import { runTool } from './run.ts';
 
-// Whatever Python the building machine has, the same files are asked for: wheels that hold no machine code.
-const PURE = ['--no-deps', '--only-binary=:all:', '--implementation=py', '--abi=none', '--platform=any'];
-const NEWEST_PYTHON_ASKED = '--python-version=3.13';
+// Whatever Python the building machine has, the same files are asked for: those of the volume's own Python.
+const PLATFORMS = ['1', '2010', '2014', '_2_5', '_2_12', '_2_17', '_2_24', '_2_27', '_2_28'];
+const WHEELS = [
+  ...['--only-binary=:all:', '--python-version=3.13', '--implementation=cp'],
+  ...['--abi=cp313', '--abi=abi3', '--abi=none'],
+  ...PLATFORMS.map((version) => `--platform=manylinux${version}_x86_64`),
+];
+// pip looks at an archive's metadata by running its setup.py: only after its hash was found to be the pinned one.
+const SDISTS = ['--no-binary=:all:'];
 const REMEDY =
   'Building the toolchain needs python3 with pip and a package index once; afterwards its cache is enough.';
 
-/** The wheels' bytes by `name==version`: from the cache, and what is missing from the package index. */
+/** The files' bytes by `name==version`: from the cache, and what is missing from the package index. */
 export function fetchWheels(requirements: readonly Requirement[], cache: string): Map<string, Buffer> {
-  const fileOf = (requirement: Requirement) => join(cache, 'wheels', `${requirement.sha256}.whl`);
+  const fileOf = (requirement: Requirement) => join(cache, 'wheels', requirement.sha256);
   const missing = requirements.filter((one) => !readVerified(fileOf(one), one.sha256));
   for (const round of roundsOfDistinctNames(missing)) download(round, fileOf);
   return new Map(
@@ -31,11 +37,13 @@ export function fetchWheels(requirements: readonly Requirement[], cache: string)
   );
 }
 
-/** pip refuses two versions of a name in one call. */
+/** pip refuses two versions of a name in one call, and takes either wheels or sources. */
 function roundsOfDistinctNames(requirements: readonly Requirement[]): Requirement[][] {
   const rounds: Requirement[][] = [];
   for (const one of requirements) {
-    const free = rounds.find((round) => round.every((other) => other.name !== one.name));
+    const free = rounds.find((round) =>
+      round.every((other) => other.name !== one.name && other.form === one.form),
+    );
     if (free) free.push(one);
     else rounds.push([one]);
   }
@@ -47,18 +55,12 @@ function download(requirements: readonly Requirement[], fileOf: (one: Requiremen
   try {
     const list = requirements.map((one) => `${packageKey(one)} --hash=sha256:${one.sha256}\n`).join('');
     writeFileSync(join(dir, 'requirements.txt'), list);
+    const form = requirements[0]?.form === 'sdist' ? SDISTS : WHEELS;
+    const quiet = ['--quiet', '--disable-pip-version-check', '--no-deps', '--require-hashes'];
     runTool(
       'python3',
-      [
-        '-m',
-        'pip',
-        'download',
-        '--quiet',
-        '--disable-pip-version-check',
-        ...PURE,
-        NEWEST_PYTHON_ASKED,
-      ].concat(['--require-hashes', '--dest=wheels', '--requirement=requirements.txt']),
-      { cwd: dir, remedy: REMEDY, timeoutMs: 300_000 },
+      ['-m', 'pip', 'download', ...quiet, ...form, '--dest=wheels', '--requirement=requirements.txt'],
+      { cwd: dir, remedy: REMEDY, timeoutMs: 900_000 },
     );
     const bySha256 = new Map(requirements.map((one) => [one.sha256, one]));
     for (const name of readdirSync(join(dir, 'wheels'))) {

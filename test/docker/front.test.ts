@@ -26,7 +26,13 @@ beforeAll(async () => {
     await makeBases({ engineSocket: ENGINE_SOCKET, onProgress: () => {} });
   }
   const outFile = join(dir, 'tools.tar');
-  const selection = selectFor({ python: ['requests==2.32.4', 'requests==2.32.5'], apt: [] });
+  const selection = selectFor([
+    {
+      python: ['requests==2.32.4', 'numpy==2.3.1', 'psutil==7.0.0'],
+      apt: ['expect', 'sshpass', 'primer3', 'git'],
+    },
+    { python: ['requests==2.32.5'], apt: [] },
+  ]);
   await buildToolchain({ outFile, selection, policy: 'served' });
   await engine.createVolume(volume, { [TEST_LABEL]: 'front' });
   const filler = await engine.create(await spec(IMAGE, ['true'], 'rw'));
@@ -228,6 +234,38 @@ def test_python():
     expect(seen).toMatchObject({ exitCode: 100, reward: '1\n', notes: '' });
   });
 
+  it('has compiled packages and programs of Debian, where a script asks for them', async () => {
+    const test = `
+import subprocess
+import numpy, psutil
+
+def said(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+def test_packages():
+    assert numpy.__version__ == "2.3.1" and (numpy.eye(3) @ numpy.ones(3)).sum() == 3
+    assert psutil.Process().memory_info().rss > 0
+
+def test_programs():
+    script = "spawn sh -c {read x; echo got \\$x}; send secret\\\\n; expect {got secret}; exit 7"
+    assert subprocess.run(["expect", "-c", script]).returncode == 7
+    assert subprocess.run(["/usr/bin/expect", "-c", "exit 8"]).returncode == 8
+    assert "sshpass" in said("sshpass", "-V")
+    assert 30 < float(said("oligotm", "ACGTACGTACGTACGTACGT")) < 80
+    subprocess.run(["git", "init", "-q", "/tmp/r"], check=True)
+    assert said("git", "-C", "/tmp/r", "status", "--porcelain") == ""
+`;
+    const script = uvx('-w numpy==2.3.1 -w psutil==7.0.0').replace(
+      '-y curl',
+      '-y curl expect sshpass primer3 git',
+    );
+    const seen = await verification({
+      tests: { 'test.sh': script, 'test_outputs.py': test },
+      image: await ensureTestImage(),
+    });
+    expect(seen).toMatchObject({ reward: '1\n', notes: '' });
+  });
+
   it('has no python3 of its own to install into', async () => {
     const script = '#!/bin/sh\npip install pytest==8.4.1\necho "ended $?"\n';
     const seen = await verification({ tests: { 'test.sh': script }, image: await ensureTestImage() });
@@ -238,11 +276,12 @@ def test_python():
 
 const UNSERVED = [
   ['uvx -w pytest==8.4.1 -w numpy==2.3.0 pytest', 'front_unserved_package numpy==2.3.0'],
+  ['uvx -w pytest==8.4.1 -w torch==2.7.1 pytest', 'front_unserved_package torch==2.7.1'],
   ['uvx -w pytest==7.0.0 pytest', 'front_unserved_package pytest==7.0.0'],
   ['uvx -p 3.12 -w pytest==8.4.1 pytest', 'front_unserved_python 3.12'],
   ['uvx ruff check', 'front_unserved_command uvx ruff'],
   ['uvx --unheard-of pytest', 'front_unserved_option uvx --unheard-of'],
-  ['pip install psutil==7.0.0', 'front_unserved_package psutil==7.0.0'],
+  ['pip install psutil==6.0.0', 'front_unserved_package psutil==6.0.0'],
   ['pip install --index-url https://example.com/simple x', 'front_unserved_url https://example.com/simple'],
   ['uv add httpx', 'front_unserved_package httpx'],
   ['uv run main.py', 'front_unserved_command uv run main.py'],

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -9,6 +9,7 @@ import { buildBaseToolchain, type Toolchain } from '../../../scripts/toolchain/b
 import { toolchainCache } from '../../../scripts/toolchain/cache.ts';
 import { isStaticElf } from '../../../scripts/toolchain/elf.ts';
 import { packageKey, parseRequirements } from '../../../scripts/toolchain/requirements.ts';
+import { BASE_SELECTION } from '../../../scripts/toolchain/select.ts';
 import { readServed } from '../../../scripts/toolchain/served.ts';
 
 const CAPS = { totalBytes: 1 << 28, entries: 100_000, depth: 32, timeMs: 60_000 };
@@ -37,7 +38,11 @@ describe('buildBaseToolchain', () => {
     const again = join(dir, 'again.tar');
     const temporary = join(dir, 'a folder of another name');
     mkdirSync(temporary);
-    rmSync(join(toolchainCache(), 'built'), { recursive: true, force: true });
+    const cache = toolchainCache();
+    vi.stubEnv('XDG_CACHE_HOME', join(dir, 'other'));
+    mkdirSync(toolchainCache(), { recursive: true });
+    // What was downloaded is shared; what was built is not.
+    for (const part of ['debs', 'wheels']) symlinkSync(join(cache, part), join(toolchainCache(), part));
     vi.stubEnv('TMPDIR', temporary);
     try {
       expect(await buildBaseToolchain({ outFile: again })).toEqual(built);
@@ -116,12 +121,12 @@ describe('the package table', () => {
   const pinnedKeys = new Set(pinned.map(packageKey));
 
   it('names pinned wheels only, and every pinned wheel', () => {
-    const named = new Set([...readServed().packages].flatMap(([key, needs]) => [key, ...needs]));
+    const named = new Set([...readServed().packages].flatMap(([key, { needs }]) => [key, ...needs]));
     expect([...named].sort()).toEqual([...pinnedKeys].sort());
   });
 
-  it('lists with each package all that its metadata requires from Python 3.9 on', () => {
-    for (const [key, needs] of readServed().packages) {
+  it('lists with each package of every volume all that its metadata requires from Python 3.9 on', () => {
+    for (const [key, { needs }] of BASE_SELECTION.served.packages) {
       if (key.startsWith('pytest-json-ctrf==')) continue; // Comes beside a pytest that the task names.
       const present = new Set([key, ...needs].map((one) => one.split('==')[0] ?? ''));
       for (const one of [key, ...needs]) {

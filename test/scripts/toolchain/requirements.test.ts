@@ -6,7 +6,13 @@ const HASH = 'a'.repeat(64);
 describe('parseRequirements', () => {
   it('reads pinned lines, drops comments and normalises names', () => {
     expect(parseRequirements(`# why\n\nTyping_Extensions==4.15.0 --hash=sha256:${HASH}\n`)).toEqual([
-      { name: 'typing-extensions', version: '4.15.0', sha256: HASH },
+      { name: 'typing-extensions', version: '4.15.0', sha256: HASH, form: 'wheel' },
+    ]);
+  });
+
+  it('marks a source archive', () => {
+    expect(parseRequirements(`chess==1.11.2 --hash=sha256:${HASH} # sdist`)).toMatchObject([
+      { form: 'sdist' },
     ]);
   });
 

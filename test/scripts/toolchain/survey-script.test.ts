@@ -3,10 +3,10 @@ import { surveyTask } from '../../../scripts/toolchain/survey-script.ts';
 
 const SERVED = {
   packages: new Map([
-    ['pytest==8.4.1', []],
-    ['pytest-json-ctrf==0.3.5', []],
+    ['pytest==8.4.1', { needs: [], groups: [] }],
+    ['pytest-json-ctrf==0.3.5', { needs: [], groups: [] }],
   ]),
-  apt: new Map([['curl', { group: null }]]),
+  apt: new Map([['curl', { groups: [] }]]),
 };
 const USUAL = `#!/bin/bash
 apt-get update

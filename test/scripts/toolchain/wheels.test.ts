@@ -3,11 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Requirement } from '../../../scripts/toolchain/requirements.ts';
 import { unzip } from '../../../scripts/toolchain/unzip.ts';
 import { fetchWheels } from '../../../scripts/toolchain/wheels.ts';
 
 const WHEEL = Buffer.from('bytes of a wheel');
-const REQUIREMENT = {
+const REQUIREMENT: Requirement = {
+  form: 'wheel',
   name: 'demo',
   version: '1.0',
   sha256: createHash('sha256').update(WHEEL).digest('hex'),
@@ -26,7 +28,7 @@ afterEach(() => {
 });
 
 function cached(bytes: Buffer): void {
-  writeFileSync(join(cache, 'wheels', `${REQUIREMENT.sha256}.whl`), bytes);
+  writeFileSync(join(cache, 'wheels', REQUIREMENT.sha256), bytes);
 }
 
 describe('fetchWheels', () => {

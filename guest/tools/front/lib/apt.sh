@@ -10,17 +10,32 @@ is_installed() {
   ' /var/lib/dpkg/status 2>/dev/null
 }
 
-# install_package NAME: its commands go where every shell finds them, a login shell's fresh PATH included.
+# install_package NAME: its commands go where every shell finds them, a login shell's fresh PATH included. A program of
+# the volume takes the place of the image's, which may be the agent's.
 install_package() {
-  is_installed "$1" && return
   line=$(awk -v name="$1" '$1 == name { print; exit }' "$FRONT/lib/apt-packages.txt")
-  [ -n "$line" ] || refuse front_unserved_apt "$1"
-  for command in ${line#"$1"}; do
-    place=/usr/local/bin/${command%%=*}
-    rm -rf "$place"
-    printf '#!/opt/evaluator/busybox sh\nexec /opt/evaluator/busybox %s "$@"\n' "${command#*=}" >"$place"
-    chmod 755 "$place"
+  for word in ${line#"$1"}; do
+    case $word in
+      '['*) ;;
+      *=*) is_installed "$1" || link "/usr/local/bin/${word%%=*}" "/opt/evaluator/busybox ${word#*=}" ;;
+      *)
+        if [ -f "$FRONT/$word" ]; then
+          link "/usr/bin/$word" "$FRONT/$word"
+        else
+          is_installed "$1" || link "/usr/bin/$word" "$FRONT/installed/$word"
+        fi
+        ;;
+    esac
   done
+  [ -n "$line" ] || is_installed "$1" || refuse front_unserved_apt "$1"
+}
+
+# link PLACE COMMAND: a script, as the image's programs have another loader.
+link() {
+  mkdir -p "${1%/*}"
+  rm -rf "$1"
+  printf '#!/opt/evaluator/busybox sh\nexec %s "$@"\n' "$2" >"$1"
+  chmod 755 "$1"
 }
 
 action=

@@ -100,15 +100,26 @@ want_python() {
   esac
 }
 
-# wanted_folders: prints where the wanted packages and what they need lie, as a path list.
+# wanted_folders: prints where the wanted packages and what they need lie, as a path list. What was asked for by name
+# takes the place of what another package needs: one version of each.
 wanted_folders() {
+  names=' '
   folders=
+  for one in $WANTED; do add_folder "$one"; done
   for one in $WANTED; do
-    for key in $(package_line "${one%%==*}" "${one#*==}"); do
-      folders="$folders:$PYTHON_PACKAGES/${key%%==*}-${key#*==}"
-    done
+    for key in $(package_line "${one%%==*}" "${one#*==}"); do add_folder "$key"; done
   done
   printf '%s\n' "${folders#:}"
+}
+
+# add_folder NAME==VERSION, unless the name is there already; [NAME] is a group of libraries, not a package.
+add_folder() {
+  case $1 in '['*) return ;; esac
+  case $names in *" ${1%%==*} "*) return ;; esac
+  names="$names${1%%==*} "
+  folder=$PYTHON_PACKAGES/${1%%==*}-${1#*==}
+  [ -d "$folder" ] || refuse front_unserved_package "$1"
+  folders="$folders:$folder"
 }
 
 # below_pytest: what is started from here on is the tests' own business, and finds the image's own commands.
@@ -123,7 +134,7 @@ below_pytest() {
 run_pytest() {
   where=$1
   shift
-  folders=$(wanted_folders)
+  folders=$(wanted_folders) || exit 97
   if [ "$where" = environment ]; then
     below_pytest
     export VERIFIER_FRONT_PACKAGES="$folders"
