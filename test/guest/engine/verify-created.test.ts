@@ -121,6 +121,7 @@ describe('verifyCreated', () => {
     ['HostConfig.IpcMode', 'host'],
     ['HostConfig.LogConfig.Type', 'json-file'],
     ['HostConfig.NetworkMode', 'bridge'],
+    ['HostConfig.Dns', ['192.0.2.1']],
     ['HostConfig.RestartPolicy.Name', 'always'],
     ['HostConfig.Mounts', [{ Type: 'volume', Source: 'tools' }]],
     ['HostConfig.Privileged', true],
