@@ -9,7 +9,10 @@ import { type Answer, refusal, type TransferCall } from './protocol.ts';
 /** Of one transfer. */
 const MAX_ENTRIES = 20_000;
 const MAX_DEPTH = 64;
+const MAX_BYTES = 512 * 1024 * 1024;
 const WITHIN_MS = 120_000;
+/** Mounts: the engine's archive has nothing of them, and what is written below one is lost without a word. */
+const MOUNTED = /^\/(dev|proc|sys)(\/|$)/;
 
 type Files = Pick<Engine, 'statPath' | 'getArchive' | 'putArchive'>;
 
@@ -73,6 +76,12 @@ async function targetPlace(
   return placeOf(engine, to, there?.path ?? normalize(target));
 }
 
+/** The path below the anchor of what is copied; of a directory that is not there yet, `missing` ends with it. */
+function newRootOf({ missing, name }: Place, { what }: TransferCall): string {
+  const made = what === 'directory' && missing.length > 0;
+  return (made ? missing : [...missing, name]).join('/');
+}
+
 const directoryHeader = (name: string) =>
   encodeHeader({ name: Buffer.from(`${name}/`), type: '5', mode: 0o755, uid: 0, gid: 0, mtime: 0, size: 0 });
 
@@ -91,13 +100,14 @@ async function sourceOf(
 ): Promise<Found | string> {
   const found = await find(engine, from, source);
   if (found === null) return `${source} is not there`;
+  if (MOUNTED.test(found.path)) return `${source} is on a mount, of which nothing can be copied`;
   if (what === 'file') return found.stat.isRegularFile ? found : `${source} is no regular file`;
   return found.stat.isDirectory && found.path !== '/' ? found : `${source} is no directory below /`;
 }
 
 /**
  * Copies a file, or what is in a directory, from one container of a rep to the other: regular files and
- * directories, streamed, within `bytes` and the caps of one transfer. Links and special files are left out.
+ * directories, streamed, within `bytes` (what the rep has left) and the caps of one transfer. Links and special files are left out.
  * @throws engine_*.
  */
 export async function copyBetween(
@@ -111,11 +121,13 @@ export async function copyBetween(
   if (typeof source === 'string') return refusal('not_found', source);
   const place = await targetPlace(engine, to, call, source);
   if (typeof place === 'string') return refusal('refused', place);
-  const intoNew = place.missing.at(-1) === place.name && call.what === 'directory';
-  const newRoot = (intoNew ? place.missing : [...place.missing, place.name]).join('/');
+  if (MOUNTED.test(`${place.anchor}/${newRootOf(place, call)}`.replace('//', '/')))
+    return refusal('refused', `${call.target} is on a mount, to which nothing can be copied`);
+  const newRoot = newRootOf(place, call);
   if (looksCompressed(Buffer.from(newRoot)))
     return refusal('refused', `${newRoot}: such a name is not taken`);
-  const budget: FilterBudget = { bytes, entries: MAX_ENTRIES };
+  const atMost = Math.min(bytes, MAX_BYTES);
+  const budget: FilterBudget = { bytes: atMost, entries: MAX_ENTRIES };
   const archive = await engine.getArchive(from, source.path);
   const { tar, end } = filterTar(archive, {
     budget,
@@ -138,7 +150,7 @@ export async function copyBetween(
   } finally {
     within.removeEventListener('abort', cutOff);
   }
-  return answerOf(await end, bytes - budget.bytes);
+  return answerOf(await end, atMost - budget.bytes);
 }
 
 function answerOf(end: FilterEnd, bytes: number): Answer {
