@@ -1,3 +1,4 @@
+import { trackKind } from '../../guest/consensus/track-kind.ts';
 import type { EvaluatorError } from '../../guest/errors.ts';
 import type { Judged } from './check-life.ts';
 import type { TaskCheck } from './check-task.ts';
@@ -41,8 +42,9 @@ function modes({ mode, stricter }: TaskCheck): string {
 }
 
 /** What proves that a task's tests ran, in words. */
-function proof({ evidence, mode }: TaskCheck): string {
+function proof({ evidence, mode, track }: TaskCheck): string {
   if (mode === null) return '';
+  if (trackKind(track) !== 'terminal-bench') return `${track}, by its ground truth`;
   if (evidence.kind === 'none') return 'no proof: whoever writes the reward file decides';
   return `${evidence.passed} tests`;
 }

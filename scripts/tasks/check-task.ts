@@ -18,6 +18,7 @@ import { type CheckVerdict, checkVerdict, wrongRep } from './check-verdict.ts';
 /** What a check found out about a task. */
 export interface TaskCheck {
   taskId: string;
+  track: string;
   image: string;
   verdict: CheckVerdict['verdict'];
   /** The strictest mode in which it is stable; null: it is not. */
@@ -109,6 +110,7 @@ export async function checkTask(
   const { entry } = checked;
   const found: TaskCheck = {
     taskId: entry.task_id,
+    track: entry.track,
     image: entry.image,
     verdict: 'failing',
     mode: null,

@@ -69,14 +69,15 @@ describe('builtinAgent', () => {
     const hashes = await Promise.all(
       BUILTIN_AGENTS.map(async (name) => (await builtinAgent(name)).agentHash),
     );
-    expect(hashes).toEqual([
+    expect(new Set(hashes).size).toBe(BUILTIN_AGENTS.length);
+    expect(hashes.slice(0, 2)).toEqual([
       '69ff5111cf1615e6dff393e8180c7e0f72f1db7f9e0d880c88a7eb653f0d29ff',
       'b606e2cbaa930cc4cdcd3fe56b7c03b6fa41c61969d035696e45b42dbb807ae5',
     ]);
   });
 
-  it('needs nothing of the image but what the evaluator brings', async () => {
-    for (const name of BUILTIN_AGENTS) {
+  it('needs nothing of the image but what the evaluator brings, unless it audits', async () => {
+    for (const name of ['oracle', 'nop'] as const) {
       expect((await builtinAgent(name)).manifest.command[0]).toBe('/opt/evaluator/busybox');
     }
   });

@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { isEligible } from '../../challenge/eligible.ts';
+import { encodeF64be } from '../../guest/wire/f64.ts';
+import { parseMechanism } from '../../guest/wire/mechanism.ts';
+import { codeOf } from '../support/throws.ts';
+import { MECHANISM_BYTES } from '../support/valid-result.ts';
+
+const { mechanism } = parseMechanism(MECHANISM_BYTES);
+const eligible = (track: string, score: number, ranked: boolean) =>
+  isEligible({ track, ranked }, encodeF64be(score), mechanism);
+
+describe('isEligible', () => {
+  it.each([
+    ['skills', 0.2, true],
+    ['skills', 0.1999, false],
+    ['mcp_servers', 0.1999, false],
+    ['packages', 1, true],
+    ['repositories', 0.5, true],
+    ['repositories', 0.4999, false],
+    ['terminal-bench', 0, true],
+  ])('of a ranked run on %s with %d: %s', (track, score, expected) => {
+    expect(eligible(track, score, true)).toBe(expected);
+  });
+
+  it('is never a calibration run', () => {
+    for (const track of Object.keys(mechanism.tracks)) expect(eligible(track, 1, false)).toBe(false);
+  });
+
+  it('refuses an unknown track', () => {
+    expect(codeOf(() => eligible('chess', 1, true))).toBe('track_unknown');
+  });
+});
