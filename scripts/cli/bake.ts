@@ -4,7 +4,7 @@ import { EvaluatorError } from '../../guest/errors.ts';
 import { type BakeCheck, bakeTasks } from '../tasks/bake.ts';
 import { checkJson, checkLines } from '../tasks/check-report.ts';
 import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
-import { buildBaseToolchain } from '../toolchain/build.ts';
+import { buildTaskToolchain } from '../toolchain/build.ts';
 import { nameList, parseOptions, printHelp, required, spreadOption } from './arguments.ts';
 
 const USAGE =
@@ -98,7 +98,7 @@ export async function bake(argv: readonly string[]): Promise<number> {
     live: nameList(values.live),
     seal: values.seal === undefined ? null : { goldenKey: readGoldenKey(values.seal), random: randomBytes },
     engineSocket: values.engine,
-    toolchain: buildBaseToolchain,
+    toolchain: buildTaskToolchain,
     check: checkOf(values, (found) => {
       if (values.json)
         report = { check: found.checks.map(checkJson), not_baked: found.unbuilt.map(refusalJson) };

@@ -33,8 +33,10 @@ export interface BakeOptions {
   engineSocket: string;
   /** null: tests lie in plain. */
   seal: Sealing | null;
-  /** Writes the verifier's tools, a tar; null for a cache without. */
-  toolchain: ((options: { outFile: string }) => Promise<{ digest: string }>) | null;
+  /** Writes the verifier's tools, a tar, for tasks with these test.sh; null for a cache without. */
+  toolchain:
+    | ((options: { outFile: string; scripts: readonly string[] }) => Promise<{ digest: string }>)
+    | null;
   /** null: nothing is run; a mode is what the task says. Needs `toolchain`. */
   check: BakeCheck | null;
   onProgress(message: string): void;
@@ -76,9 +78,12 @@ function chooseTasks(found: ReadonlyMap<string, string>, options: BakeOptions): 
 }
 
 /** A tests/test.sh that writes a CTRF report proves that its tests ran. */
-function evidenceOf(files: readonly TaskFile[]): ManifestTask['evidence'] {
-  const script = files.find((file) => file.path === 'tests/test.sh')?.bytes.toString('utf8') ?? '';
-  return { kind: script.includes('ctrf.json') ? 'ctrf' : 'none', passed: null };
+function evidenceOf(task: SourceTask): ManifestTask['evidence'] {
+  return { kind: testScript(task).includes('ctrf.json') ? 'ctrf' : 'none', passed: null };
+}
+
+function testScript({ files }: SourceTask): string {
+  return files.find((file) => file.path === 'tests/test.sh')?.bytes.toString('utf8') ?? '';
 }
 
 /** What mode `artifact` carries over: what the task names, else its image's WORKDIR. @throws task_unsupported. */
@@ -113,7 +118,7 @@ async function describe(
     track: task.config.track,
     verifier,
     artifact_paths: verifier === 'artifact' ? artifactPaths(task, workdir) : [],
-    evidence: evidenceOf(task.files),
+    evidence: evidenceOf(task),
     sealed: null,
   };
 }
@@ -157,6 +162,7 @@ async function bakeInto(work: string, options: BakeOptions): Promise<Manifest> {
   const silent: SilentRegistries = new Set();
   const seal = options.seal && newCacheSeal(options.seal);
   const tasks: ToCheck[] = [];
+  const scripts: string[] = [];
   const failures: EvaluatorError[] = [];
   for (const [taskId, directory] of chosen) {
     options.onProgress(`baking ${taskId}`);
@@ -168,6 +174,7 @@ async function bakeInto(work: string, options: BakeOptions): Promise<Manifest> {
       await writeTask(work, task, seal);
       const written = seal === null ? entry : await writeSealed(work, task, entry, seal);
       tasks.push({ entry: written, directory });
+      scripts.push(testScript(plain));
     } catch (error) {
       if (!(error instanceof EvaluatorError) || error.code.startsWith('engine_')) throw error;
       failures.push(error);
@@ -180,7 +187,8 @@ async function bakeInto(work: string, options: BakeOptions): Promise<Manifest> {
       'task_unknown',
       `no task of track ${options.track} in ${options.from.join(', ')}`,
     );
-  const toolchain = options.toolchain && (await options.toolchain({ outFile: join(work, 'toolchain.tar') }));
+  const outFile = join(work, 'toolchain.tar');
+  const toolchain = options.toolchain && (await options.toolchain({ outFile, scripts }));
   return {
     schema_version: 1,
     cache_id: seal?.cacheId ?? null,
