@@ -8,7 +8,7 @@ const MAX_BYTES = 256 * 1024;
 
 const mount = z
   .string()
-  .regex(/^\/[^:]+:\/[^:]+(?::ro)?$/, 'source:target or source:target:ro, absolute')
+  .regex(/^\/[^:]*:\/[^:]+(?::ro)?$/, 'source:target or source:target:ro, absolute')
   .transform((text) => {
     const [source = '', target = '', mode] = text.split(':');
     return { source, target, access: mode === 'ro' ? ('ro' as const) : ('rw' as const) };

@@ -49,8 +49,8 @@ describe('a container of a compose', () => {
   });
 
   it('has one mount more where the compose has one more', () => {
-    const { volumes } = readService(changed((compose) => `${compose}      - /opt:/opt\n`));
-    expect(volumes.at(-1)).toEqual({ source: '/opt', target: '/opt', access: 'rw' });
+    const { volumes } = readService(changed((compose) => `${compose}      - /:/host\n`));
+    expect(volumes.at(-1)).toEqual({ source: '/', target: '/host', access: 'rw' });
   });
 });
 
