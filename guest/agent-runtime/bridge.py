@@ -8,7 +8,26 @@ import asyncio
 import os
 import sys
 
-LINE_BYTES = 16 * 1024 * 1024
+#: Of a call, as the guest takes it, and of an answer.
+CALL_BYTES = 1024 * 1024
+ANSWER_BYTES = 16 * 1024 * 1024
+TOO_LONG = b'{"id":null,"error":{"code":"malformed","message":"a line longer than 1048576 bytes"}}\n'
+
+
+async def lines(reader):
+    """Each whole line; None in place of one that is too long, which is not kept."""
+    too_long = False
+    while True:
+        try:
+            line = await reader.readuntil(b"\n")
+        except asyncio.LimitOverrunError as overrun:
+            await reader.readexactly(overrun.consumed)
+            too_long = True
+            continue
+        except asyncio.IncompleteReadError:
+            return
+        yield None if too_long else line
+        too_long = False
 
 
 class Bridge:
@@ -22,10 +41,13 @@ class Bridge:
         number = self.count
         self.clients[number] = writer
         try:
-            while line := await reader.readline():
-                self.out.write(b"%d %s" % (number, line if line.endswith(b"\n") else line + b"\n"))
+            async for line in lines(reader):
+                if line is None:
+                    writer.write(TOO_LONG)
+                    continue
+                self.out.write(b"%d %s" % (number, line))
                 await self.out.drain()
-        except (ConnectionError, ValueError):
+        except ConnectionError:
             pass
         finally:
             del self.clients[number]
@@ -41,7 +63,7 @@ class Bridge:
 
 
 async def pipes(loop):
-    answers = asyncio.StreamReader(limit=LINE_BYTES)
+    answers = asyncio.StreamReader(limit=ANSWER_BYTES)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(answers), sys.stdin)
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout)
     return answers, asyncio.StreamWriter(transport, protocol, None, loop)
@@ -51,7 +73,7 @@ async def main(path):
     answers, out = await pipes(asyncio.get_running_loop())
     bridge = Bridge(out)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    server = await asyncio.start_unix_server(bridge.serve, path, limit=LINE_BYTES)
+    server = await asyncio.start_unix_server(bridge.serve, path, limit=CALL_BYTES)
     os.chmod(path, 0o666)
     out.write(b"ready\n")
     async with server:

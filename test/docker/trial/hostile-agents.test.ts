@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { containersOf, judge, judgeBeside, judged } from '../../support/judged.ts';
 import { recordCalls } from '../../support/recording-engine.ts';
-import { startTrial, type TrialHarness } from '../../support/trial.ts';
+import { KINDS, startTrial, type TrialHarness } from '../../support/trial.ts';
 
 const MIB = 1024 * 1024;
 const RIGHT = 'echo right > /app/answer';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => trial.close());
 
-describe.concurrent('an agent that attacks the holder', () => {
+describe.concurrent.each(KINDS)('a %s agent that attacks the holder', (_kind, as) => {
   it.each([
     [
       'terminates it',
@@ -27,7 +27,7 @@ describe.concurrent('an agent that attacks the holder', () => {
     ['kills every process, itself included', `${RIGHT}; python3 -c 'import os; os.kill(-1, 9)'; sleep 60`],
     ['kills its sleep, again and again', `for i in 1 2 3 4 5; do ${KILL_HOLDERS_SLEEP}; done; ${RIGHT}`],
   ])('%s is judged by its tests', async (_, script) => {
-    expect(await judgeBeside(trial, { script })).toEqual({ rep: 'reward 1', neighbour: 'reward 1' });
+    expect(await judgeBeside(trial, { ...as, script })).toEqual({ rep: 'reward 1', neighbour: 'reward 1' });
   });
 
   it('has no process left for it to sleep with, and is judged by its tests', async () => {
@@ -49,7 +49,7 @@ while time.monotonic() < end:
             if name.isdigit() and name != '1' and open('/proc/%s/comm' % name).read() == 'busybox\\n': os.kill(int(name), 9)
         except OSError: pass
 EOF`;
-    expect(await judgeBeside(trial, { script, pids: 48 })).toEqual({
+    expect(await judgeBeside(trial, { ...as, script, pids: 48 })).toEqual({
       rep: 'reward 1',
       neighbour: 'reward 1',
     });
@@ -72,14 +72,15 @@ libc.ptrace(17, 1, 0, 0)
 time.sleep(30)
 EOF
       ${RIGHT}`;
-    expect(await judgeBeside(trial, { script })).toEqual({ rep: 'liveness', neighbour: 'reward 1' });
+    expect(await judgeBeside(trial, { ...as, script })).toEqual({ rep: 'liveness', neighbour: 'reward 1' });
   });
 });
 
-describe.concurrent('an agent that takes what there is', () => {
+describe.concurrent.each(KINDS)('a %s agent that takes what there is', (_kind, as) => {
   it('forks without end: ends at a budget', async () => {
     const script = ':(){ :|:& };:; while :; do :; done';
     const { rep, neighbour } = await judgeBeside(trial, {
+      ...as,
       script,
       pids: 64,
       limits: { cpu_budget_ms: 3000, wall_budget_ms: 8000 },
@@ -93,7 +94,7 @@ describe.concurrent('an agent that takes what there is', () => {
 f = open('/dev/shm/x', 'wb')
 while True: f.write(bytes(1 << 20)); f.flush()"`;
     const limits = { memory_bytes: 32 * MIB };
-    expect(await judgeBeside(trial, { script, limits })).toEqual({
+    expect(await judgeBeside(trial, { ...as, script, limits })).toEqual({
       rep: 'memory_limit',
       neighbour: 'reward 1',
     });
@@ -106,26 +107,15 @@ while True: f.write(bytes(1 << 20)); f.flush()"`;
       peak = Math.max(peak, process.memoryUsage().rss);
     }, 50);
     const script = `head -c 300000000 /dev/zero; ${RIGHT}`;
-    const result = await judgeBeside(trial, { script });
+    const result = await judgeBeside(trial, { ...as, script });
     clearInterval(sampler);
     expect(result).toEqual({ rep: 'reward 1', neighbour: 'reward 1' });
     expect(peak - before).toBeLessThan(150 * MIB);
   });
 
-  it('closes its streams and goes on: the engine is not asked all the time', async () => {
-    const { engine, calls } = recordCalls(trial.context.engine);
-    const script = `exec </dev/null >&- 2>&-; sleep 4; ${RIGHT}`;
-    const [rep] = await trial.run({ script, engine });
-    expect(judged(rep)).toBe('reward 1');
-    // A quarter of a second apart, after a few that follow on the end of the streams.
-    const most = Math.ceil((rep?.wall_ms ?? 0) / 250) + 12;
-    expect(calls.filter(({ name }) => name === 'execState').length).toBeLessThan(most);
-    expect(calls.filter(({ name }) => name === 'startExec')).toHaveLength(1);
-  });
-
   it('leaves a child that holds its stdout: is over when it has ended itself', async () => {
     const script = `setsid sleep 1000 & ${RIGHT}`;
-    const [rep] = await trial.run({ script });
+    const [rep] = await trial.run({ ...as, script });
     expect([rep?.outcome, (rep?.wall_ms ?? 0) < 30_000]).toEqual(['completed', true]);
   });
 
@@ -136,7 +126,20 @@ if [ -n "$first" ] && [ "$first" = "$second" ]; then echo 1; else echo 0; fi > /
 `;
     const script =
       '(while :; do echo $RANDOM$RANDOM > /app/beat.new; mv /app/beat.new /app/beat; done) & sleep 1';
-    expect(await judge(trial, { script, test })).toBe('reward 1');
+    expect(await judge(trial, { ...as, script, test })).toBe('reward 1');
+  });
+});
+
+describe('an agent that closes its streams and goes on', () => {
+  it('has the engine asked now and then only', async () => {
+    const { engine, calls } = recordCalls(trial.context.engine);
+    const script = `exec </dev/null >&- 2>&-; sleep 4; ${RIGHT}`;
+    const [rep] = await trial.run({ script, engine });
+    expect(judged(rep)).toBe('reward 1');
+    // A quarter of a second apart, after a few that follow on the end of the streams.
+    const most = Math.ceil((rep?.wall_ms ?? 0) / 250) + 12;
+    expect(calls.filter(({ name }) => name === 'execState').length).toBeLessThan(most);
+    expect(calls.filter(({ name }) => name === 'startExec')).toHaveLength(1);
   });
 });
 
