@@ -1,11 +1,15 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { reduceTask } from '../../../guest/consensus/task.ts';
 import { decodeF64be, encodeF64be } from '../../../guest/wire/f64.ts';
 import { parseMechanism, trackRules } from '../../../guest/wire/mechanism.ts';
 import type { RepRecord } from '../../../guest/wire/score-record.ts';
+import { hookedEngine } from '../../support/hooked-engine.ts';
 import { containersOf, judged } from '../../support/judged.ts';
+import { rejectionCode } from '../../support/throws.ts';
 import { RELAY, type ScriptOptions, startTrial, type TrialHarness } from '../../support/trial.ts';
 
 const MIB = 1024 * 1024;
@@ -130,6 +134,20 @@ it('opens the ground truth of a repository when its last agent is dead, and a la
   expect(running).toHaveLength(1);
   await audit(`alive; says '${BLOCK}'`, options);
   expect(running).toHaveLength(1);
+});
+
+describe('a dead container that somebody else touches before it is read', () => {
+  it.each([
+    ['started', ['start']],
+    ['removed', ['rm', '-f']],
+  ])('%s: the run ends', async (_, command) => {
+    const engine = hookedEngine(trial.context.engine, {
+      after: async (call, [id]) => {
+        if (call === 'kill') await promisify(execFile)('docker', [...command, String(id)]);
+      },
+    });
+    expect(await rejectionCode(audit(`alive; says '${BLOCK}'`, { engine }))).toBe('container_interfered');
+  });
 });
 
 describe('six reps: five that fail in five ways, and a good one', () => {

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { openCache } from '../../../guest/tasks/cache.ts';
 import { encodeManifest } from '../../../guest/tasks/manifest.ts';
 import { sha256Hex } from '../../../guest/wire/digest.ts';
+import { labelledTask } from '../../support/audit-tasks.ts';
 import { manifestTask, PLAIN_TASK, scratchFolder, writeCache, writeFiles } from '../../support/plain-task.ts';
 import { codeOf, rejectionCode } from '../../support/throws.ts';
 
@@ -143,6 +144,18 @@ describe('openCache', () => {
     const folder = await scratchFolder();
     await writeCache(folder, { alpha: { ...PLAIN_TASK, 'task.toml': '[agent]\ntimeout_sec = "long"\n' } });
     expect(await rejectionCode(openCache(folder))).toBe('task_toml_invalid');
+  });
+
+  it('gives what is to be audited, and no more when it has changed', async () => {
+    const folder = join(await scratchFolder(), 'cache');
+    await writeCache(folder, { skill: labelledTask('safe') });
+    const cache = await openCache(folder);
+    expect(cache.task('skill').track).toBe('skills');
+    expect(await cache.audited('skill')).toEqual([
+      { path: 'environment/artifact/SKILL.md', bytes: Buffer.from('# Adds\n'), executable: false },
+    ]);
+    await appendFile(join(folder, 'skill/environment/artifact/SKILL.md'), 'more');
+    expect(await rejectionCode(cache.audited('skill'))).toBe('cache_file_changed');
   });
 
   it('reads tests that changed after it was opened no more', async () => {
