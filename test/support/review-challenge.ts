@@ -1,6 +1,6 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ReviewPolicy } from '../../challenge/review/accept.ts';
 import { acceptedReviews } from '../../challenge/review/gate.ts';
 import { reviewPaths } from '../../challenge/review/paths.ts';
@@ -174,6 +174,7 @@ export async function reviewChallenge(policy: Partial<ReviewPolicy> = {}): Promi
       await server.close();
       await service.acceptor.idle();
       ledger.close();
+      rmSync(dirname(path), { recursive: true, force: true });
     },
   };
 }

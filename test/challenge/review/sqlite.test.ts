@@ -1,6 +1,6 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SqliteReviewLedger } from '../../../challenge/review/sqlite.ts';
@@ -15,7 +15,10 @@ beforeEach(() => {
   ledger = new SqliteReviewLedger(path);
   ledger.create(newSession('one'), 1);
 });
-afterEach(() => ledger.close());
+afterEach(() => {
+  ledger.close();
+  rmSync(dirname(path), { recursive: true, force: true });
+});
 
 function raw(sql: string): void {
   const db = new DatabaseSync(path);
