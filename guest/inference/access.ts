@@ -1,14 +1,13 @@
-import { randomBytes, randomInt } from 'node:crypto';
-import { engineWords } from '../engine/engine-error.ts';
+import { randomBytes } from 'node:crypto';
 import type { ContainerSpec, ContainerState, Engine } from '../engine/port.ts';
 import { readSingleFile } from '../engine/read-file.ts';
-import { packTar, type TarEntry } from '../engine/tar.ts';
 import { verifyCreated } from '../engine/verify-created.ts';
 import { EvaluatorError, isEvaluatorError } from '../errors.ts';
 import type { Inference } from '../wire/inference.ts';
+import { createBridge } from './bridge.ts';
 import { type Counts, parseCounts } from './counts.ts';
-import { PROXY_COMMAND, proxyFiles } from './program.ts';
-import { COUNTS_FILE, PROXY_HOME } from './proxy/settings.ts';
+import { PROXY_COMMAND, proxyTar } from './program.ts';
+import { COUNTS_FILE, PROXY_HOME, type Settings } from './proxy/settings.ts';
 
 const MIB = 1024 * 1024;
 /** Reserved beside each rep that has a proxy. Its CPU time is nobody's budget. */
@@ -21,7 +20,6 @@ const RECEIVE_MS = 60_000;
 const LISTENS_WITHIN_MS = 30_000;
 const LOOK_MS = 10;
 const MAX_COUNTS_BYTES = 4096;
-const SUBNETS_TRIED = 8;
 
 /** What a run offers to reps with `network: inference`. */
 export interface InferenceOffer {
@@ -54,29 +52,6 @@ export interface Access {
   proxy: { containerId: string; started: ContainerState };
 }
 
-/**
- * A /29 that no network of this engine has, of the range for benchmarks (RFC 2544): the engine's own pools hold
- * some thirty networks. Its first address is the bridge's, which has none; then come proxy and agent.
- */
-function randomSubnet(): { subnet: string; proxy: string } {
-  const block = randomInt(2 ** 14) * 8;
-  const address = (host: number) => `198.${18 + (block >> 16)}.${(block >> 8) & 255}.${(block & 255) + host}`;
-  return { subnet: `${address(0)}/29`, proxy: address(2) };
-}
-
-async function createBridge({ engine, labels }: AccessContext, name: string): Promise<string> {
-  for (let tried = 1; ; tried++) {
-    const { subnet, proxy } = randomSubnet();
-    try {
-      await engine.createInternalNetwork(name, subnet, labels);
-      return proxy;
-    } catch (error) {
-      const taken = isEvaluatorError(error, 'engine_error') && /overlap/i.test(engineWords(error));
-      if (!taken || tried === SUBNETS_TRIED) throw error;
-    }
-  }
-}
-
 function proxySpec({ offer, labels, cpuShares, outside }: AccessContext, name: string): ContainerSpec {
   return {
     name,
@@ -97,9 +72,9 @@ function proxySpec({ offer, labels, cpuShares, outside }: AccessContext, name: s
   };
 }
 
-function proxyTar({ offer: { rules, apiKey } }: AccessContext, host: string, bearer: string): Buffer {
+function settingsOf({ rules, apiKey }: InferenceOffer, host: string, bearer: string): Settings {
   const { reply_tokens, ...caps } = rules.caps;
-  const files = proxyFiles({
+  return {
     host,
     port: PORT,
     bearer,
@@ -114,17 +89,7 @@ function proxyTar({ offer: { rules, apiKey } }: AccessContext, host: string, bea
       totalMs: TOTAL_MS,
     },
     receiveMs: RECEIVE_MS,
-  });
-  const folders = new Set<string>();
-  for (const { path } of files) {
-    for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1))
-      folders.add(path.slice(0, at));
-  }
-  return packTar([
-    { path: './', directory: true },
-    ...[...folders].sort().map((path): TarEntry => ({ path, directory: true })),
-    ...files,
-  ]);
+  };
 }
 
 /** Waits until the proxy listens. @throws holder_not_running, engine_*. */
@@ -149,7 +114,7 @@ async function startProxy(context: AccessContext, access: { name: string; host: 
   const containerId = await engine.create(spec);
   verifyCreated(spec, await engine.inspectRaw(containerId));
   await engine.connect(access.name, containerId, access.host);
-  await engine.putArchive(containerId, '/', proxyTar(context, access.host, access.bearer));
+  await engine.putArchive(containerId, '/', proxyTar(settingsOf(context.offer, access.host, access.bearer)));
   await engine.start(containerId);
   await untilItListens(context, containerId);
   return { containerId, started: await engine.inspect(containerId) };
@@ -165,7 +130,7 @@ export async function openAccess(context: AccessContext, name: string): Promise<
   const { engine, offer } = context;
   const bearer = randomBytes(32).toString('hex');
   try {
-    const host = await createBridge(context, name);
+    const host = await createBridge(engine, name, context.labels);
     const proxy = await startProxy(context, { name, host, bearer });
     const base = `http://${host}:${PORT}/v1`;
     const env = [

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { packTar, type TarEntry } from '../engine/tar.ts';
 // Nothing of it runs here; an image takes what is imported, and the proxy's program comes along with its types.
 import type { Settings } from './proxy/main.ts';
 import { PROXY_HOME, SETTINGS_FILE } from './proxy/settings.ts';
@@ -55,4 +56,19 @@ export function proxyFiles(settings: Settings): ProgramFile[] {
       }),
     ),
   ];
+}
+
+/** The same as a tar for `/` of a stopped container. */
+export function proxyTar(settings: Settings): Buffer {
+  const files = proxyFiles(settings);
+  const folders = new Set<string>();
+  for (const { path } of files) {
+    for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1))
+      folders.add(path.slice(0, at));
+  }
+  return packTar([
+    { path: './', directory: true },
+    ...[...folders].sort().map((path): TarEntry => ({ path, directory: true })),
+    ...files,
+  ]);
 }

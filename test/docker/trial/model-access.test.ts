@@ -257,16 +257,19 @@ describe('a proxy that fails', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('every time ends the run, with nothing left of it', async () => {
-    const engine = hookedEngine(trial.context.engine, {
-      before: async (call) => {
-        if (call === 'connect') throw new EvaluatorError('engine_timeout', 'connect: late');
-      },
-    });
-    const run = trial.run({ taskId: 'never', network: 'inference', script: 'true', engine });
-    expect(await rejectionCode(run)).toBe('engine_timeout');
-    expect(await left()).toEqual([]);
-  });
+  it.each(['connect', 'createExec'])(
+    'at %s every time ends the run, with nothing left of it',
+    async (failing) => {
+      const engine = hookedEngine(trial.context.engine, {
+        before: async (call) => {
+          if (call === failing) throw new EvaluatorError('engine_timeout', `${call}: late`);
+        },
+      });
+      const run = trial.run({ taskId: 'never', network: 'inference', script: 'true', engine });
+      expect(await rejectionCode(run)).toBe('engine_timeout');
+      expect(await left()).toEqual([]);
+    },
+  );
 
   it('after it has is the affair of the agent, whose word stands', async () => {
     const engine = whenStarted((real, proxy) => real.kill(proxy));
