@@ -252,8 +252,8 @@ def test_programs():
     assert subprocess.run(["/usr/bin/expect", "-c", "exit 8"]).returncode == 8
     assert "sshpass" in said("sshpass", "-V")
     assert 30 < float(said("oligotm", "ACGTACGTACGTACGTACGT")) < 80
-    subprocess.run(["git", "init", "-q", "/tmp/r"], check=True)
-    assert said("git", "-C", "/tmp/r", "status", "--porcelain") == ""
+    subprocess.run(["/usr/bin/git", "init", "-q", "/tmp/r"], check=True)
+    assert said("/usr/bin/git", "-C", "/tmp/r", "status", "--porcelain") == ""
 `;
     const script = uvx('-w numpy==2.3.1 -w psutil==7.0.0').replace(
       '-y curl',
