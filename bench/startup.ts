@@ -2,12 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { renderAppCompose } from '../compose/app-compose.ts';
+import { newSession } from '../guest/trial/labels.ts';
 import { GUEST_BASE, LOCKED_NODE, makeGuestBase } from '../scripts/images/base.ts';
 import { buildImage, loadStored } from '../scripts/images/build.ts';
 import { removeImage } from '../scripts/images/buildah.ts';
 import { readImage } from '../scripts/images/compare.ts';
-import { connectDeskEngine, DESK_LABEL, deskImage } from '../scripts/run/desk-engine.ts';
+import { connectDeskEngine, DESK_LABEL, DESK_OWNER_LABEL, deskImage } from '../scripts/run/desk-engine.ts';
 import { startContainer } from '../scripts/run/guest-container.ts';
+import { reap } from '../scripts/run/reap.ts';
 import { startGuestAgent } from '../simulator/agent-api.ts';
 import { PLAIN_TASK } from '../test/support/plain-task.ts';
 import { writeSealedCache } from '../test/support/sealed-cache.ts';
@@ -22,6 +24,7 @@ const ID = `bench-${process.pid}`;
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 const engine = connectDeskEngine(ENGINE);
+const labels = { [DESK_LABEL]: ID, [DESK_OWNER_LABEL]: newSession(null).owner };
 try {
   await makeGuestBase(LOCKED_NODE, () => undefined);
   await writeSealedCache(join(folder, 'cache'), { trivial: PLAIN_TASK });
@@ -39,7 +42,7 @@ try {
   await loadStored(built.name ?? '', deskImage(ID), ENGINE);
   await removeImage(built.name ?? '');
   const image = await engine.image(deskImage(ID));
-  await engine.openBridge(ID, { [DESK_LABEL]: ID });
+  await engine.openBridge(ID, labels);
   const guestAgentSocket = join(folder, 'dstack.sock');
   const agent = await startGuestAgent({
     socketPath: guestAgentSocket,
@@ -55,7 +58,7 @@ try {
   const samples: number[] = [];
   for (let i = 0; i < STARTS; i++) {
     let first = Number.NaN;
-    const desk = { engine, engineSocket: ENGINE, id: `${ID}-${i}`, network: ID };
+    const desk = { engine, engineSocket: ENGINE, id: `${ID}-${i}`, labels, network: ID };
     const begun = performance.now();
     const guest = await startContainer(desk, image?.id ?? '', {
       appCompose,
@@ -76,12 +79,6 @@ try {
   );
   await agent.close();
 } finally {
-  for (const { kind, id, labels } of await engine.listOwned(DESK_LABEL)) {
-    if (!labels[DESK_LABEL]?.startsWith(ID)) continue;
-    if (kind === 'container') await engine.remove(id);
-  }
-  await engine.removeNetwork(ID).catch(() => undefined);
-  const image = await engine.image(deskImage(ID));
-  if (image !== null) await engine.removeImage(image.id);
+  await reap(engine, ID);
   rmSync(folder, { recursive: true, force: true });
 }

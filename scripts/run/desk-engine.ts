@@ -9,6 +9,8 @@ import { EvaluatorError, isEvaluatorError } from '../../guest/errors.ts';
 
 /** On what a desk makes for its guest: the desk's id. No guest looks at it. */
 export const DESK_LABEL = 'io.cvm-evaluator.desk';
+/** The process that takes a desk down, as an owner of `guest/trial/labels.ts`. */
+export const DESK_OWNER_LABEL = 'io.cvm-evaluator.desk-owner';
 
 /** The name of an image that a desk has made for itself alone. */
 export const deskImage = (deskId: string): string => `cvm-evaluator/desk:${deskId}`;

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { connectDeskEngine, DESK_LABEL } from './desk-engine.ts';
+import { connectDeskEngine, DESK_LABEL, DESK_OWNER_LABEL } from './desk-engine.ts';
 import type { Desk } from './guest-container.ts';
 import { type Running, startServer } from './process.ts';
+import { reapDead } from './reap.ts';
 
 /** A desk with the address at which its guest reaches this machine. */
 export interface OpenDesk extends Desk {
@@ -11,7 +12,7 @@ export interface OpenDesk extends Desk {
 
 /**
  * Makes a bridge for a guest's container; first of all a reaper, which takes down guest, bridge and what they
- * leave, whatever ends this process.
+ * leave, whatever ends this process. What desks with a dead reaper have left goes too.
  * @param onReaper is handed the reaper before anything is there to reap.
  * @throws engine_*, process_failed.
  */
@@ -22,7 +23,7 @@ export async function openDesk(
 ): Promise<OpenDesk> {
   const engine = connectDeskEngine(engineSocket);
   const id = randomBytes(8).toString('hex');
-  const { running } = await startServer({
+  const { running, ready } = await startServer<{ owner: string }>({
     name: 'reaper',
     script: join(import.meta.dirname, 'reaper.ts'),
     args: ['--engine', engineSocket, '--desk', id],
@@ -31,7 +32,9 @@ export async function openDesk(
     onStderr: onLog,
   });
   onReaper(running);
+  await reapDead(engine);
+  const labels = { [DESK_LABEL]: id, [DESK_OWNER_LABEL]: ready.owner };
   const network = `cvm-evaluator-desk-${id}`;
-  const { gateway } = await engine.openBridge(network, { [DESK_LABEL]: id });
-  return { engine, engineSocket, id, network, gateway };
+  const { gateway } = await engine.openBridge(network, labels);
+  return { engine, engineSocket, id, labels, network, gateway };
 }

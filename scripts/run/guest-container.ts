@@ -5,7 +5,7 @@ import { systemClock } from '../../guest/trial/clock.ts';
 import { LABEL } from '../../guest/trial/labels.ts';
 import { sweepSession } from '../../guest/trial/sweep.ts';
 import { containerBody, readService } from './compose-container.ts';
-import { DESK_LABEL, type DeskEngine } from './desk-engine.ts';
+import type { DeskEngine } from './desk-engine.ts';
 import type { GuestStart } from './guest-place.ts';
 import type { Running } from './process.ts';
 
@@ -22,8 +22,9 @@ export interface Desk {
   engine: DeskEngine;
   /** The engine's socket, the one that the guest is given. */
   engineSocket: string;
-  /** The value of the label that all of it carries. */
   id: string;
+  /** On all that it makes on the engine. */
+  labels: Readonly<Record<string, string>>;
   /** The bridge that this desk has made. */
   network: string;
 }
@@ -89,7 +90,7 @@ export async function startContainer(desk: Desk, imageId: string, start: GuestSt
       ['/var/run/dstack.sock', start.guestAgentSocket],
     ]),
     network: desk.network,
-    labels: { [DESK_LABEL]: desk.id },
+    labels: desk.labels,
   });
   const id = await engine.createFrom(`cvm-evaluator-guest-${desk.id}`, body);
   await engine.start(id);

@@ -10,7 +10,7 @@ import { buildWithBuildah, exportImage, removeImage } from '../images/buildah.ts
 import { APP_DIRECTORY } from '../images/roles.ts';
 import { hasUncommittedChanges } from '../images/source.ts';
 import { splitTag } from '../tasks/image-store.ts';
-import { DESK_LABEL, deskImage } from './desk-engine.ts';
+import { deskImage } from './desk-engine.ts';
 import type { Desk } from './guest-container.ts';
 import { SHIPPED_MECHANISM } from './guest-process.ts';
 import { localMechanism } from './local-mechanism.ts';
@@ -31,8 +31,7 @@ export interface GuestImage {
   mechanism: Buffer;
 }
 
-async function mechanismOf({ engine, id: deskId }: Desk, image: string): Promise<Buffer> {
-  const labels = { [DESK_LABEL]: deskId };
+async function mechanismOf({ engine, id: deskId, labels }: Desk, image: string): Promise<Buffer> {
   const id = await engine.createFrom(`cvm-evaluator-look-${deskId}`, { Image: image, Labels: labels });
   const found = await readSingleFile(engine, id, MECHANISM, MAX_MECHANISM_BYTES);
   await engine.remove(id);

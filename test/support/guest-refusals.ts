@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { renderAppCompose } from '../../compose/app-compose.ts';
 import type { TaskCache } from '../../guest/tasks/types.ts';
+import { newSession } from '../../guest/trial/labels.ts';
 import { encodeCanonical } from '../../guest/wire/canonical.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
 import { type EvalPlan, unsignedPlan } from '../../guest/wire/plan.ts';
 import { ed25519PublicHex, signPlan, signSigner } from '../../guest/wire/plan-signature.ts';
 import { loadStored } from '../../scripts/images/build.ts';
-import { connectDeskEngine, DESK_LABEL } from '../../scripts/run/desk-engine.ts';
+import { connectDeskEngine, DESK_LABEL, DESK_OWNER_LABEL } from '../../scripts/run/desk-engine.ts';
 import { startContainer } from '../../scripts/run/guest-container.ts';
 import { findGuestImage } from '../../scripts/run/guest-image.ts';
 import { startGuestAgent } from '../../simulator/agent-api.ts';
@@ -118,8 +119,9 @@ export async function startRefusals(options: {
   if (name !== tag) await loadStored(`localhost/${name}`, name, ENGINE_SOCKET);
   const engine = connectDeskEngine(ENGINE_SOCKET);
   const network = testName();
-  const { gateway } = await engine.openBridge(network, { [DESK_LABEL]: network });
-  const desk = { engine, engineSocket: ENGINE_SOCKET, id: network, network };
+  const labels = { [DESK_LABEL]: network, [DESK_OWNER_LABEL]: newSession(null).owner };
+  const { gateway } = await engine.openBridge(network, labels);
+  const desk = { engine, engineSocket: ENGINE_SOCKET, id: network, labels, network };
   const image = await findGuestImage(desk, name);
   const challenge = await challengeDouble(gateway);
   const oldSocket = join(folder, 'old-engine.sock');
@@ -167,7 +169,7 @@ export async function startRefusals(options: {
     connections: challenge.connections,
     close: async () => {
       for (const { kind, id, labels } of await engine.listOwned(DESK_LABEL))
-        if (kind === 'container' && labels[DESK_LABEL]?.startsWith(network)) await engine.remove(id);
+        if (kind === 'container' && labels[DESK_LABEL] === network) await engine.remove(id);
       await engine.removeNetwork(network);
       for (const server of [challenge.server, old]) server.close();
       await agent.close();
