@@ -1,23 +1,15 @@
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
-import { artifactPathsProblem } from '../../guest/tasks/artifact-paths.ts';
 import { cacheDigest, encodeManifest, type Manifest, type ManifestTask } from '../../guest/tasks/manifest.ts';
 import { SEALED_FOLDER, sealedName } from '../../guest/tasks/sealed-blob.ts';
-import {
-  digestFiles,
-  isPublicFile,
-  publicDigest,
-  sourceDigest,
-  taskDigest,
-} from '../../guest/tasks/source-digest.ts';
-import type { TaskFile } from '../../guest/tasks/types.ts';
 import { checkTasks, keepStable, type ToCheck } from './check.ts';
 import type { TaskCheck } from './check-task.ts';
-import { connectImageStore, type ImageStore } from './image-store.ts';
-import { type CacheSeal, newCacheSeal, type Sealing, salted, writeSealed } from './seal.ts';
+import { describeTask, testScript, writeTask } from './describe.ts';
+import { connectImageStore } from './image-store.ts';
+import { newCacheSeal, type Sealing, salted, writeSealed } from './seal.ts';
 import { findTasks, readTask, type SourceTask } from './source.ts';
-import { resolveImage, type SilentRegistries } from './task-image.ts';
+import type { SilentRegistries } from './task-image.ts';
 
 export interface BakeOptions {
   /** Folders of plain tasks. */
@@ -77,67 +69,6 @@ function chooseTasks(found: ReadonlyMap<string, string>, options: BakeOptions): 
   return [...found].filter(([name]) => options.only.length === 0 || options.only.includes(name));
 }
 
-/** A tests/test.sh that writes a CTRF report proves that its tests ran. */
-function evidenceOf(task: SourceTask): ManifestTask['evidence'] {
-  return { kind: testScript(task).includes('ctrf.json') ? 'ctrf' : 'none', passed: null };
-}
-
-function testScript({ files }: SourceTask): string {
-  return files.find((file) => file.path === 'tests/test.sh')?.bytes.toString('utf8') ?? '';
-}
-
-/** What mode `artifact` carries over: what the task names, else its image's WORKDIR. @throws task_unsupported. */
-function artifactPaths({ taskId, config }: SourceTask, workdir: string): string[] {
-  const named = config.verifier.artifactPaths;
-  const paths = named.length > 0 ? [...named] : [workdir];
-  const problem = artifactPathsProblem(paths);
-  if (problem === null) return paths;
-  throw new EvaluatorError('task_unsupported', `task ${taskId}: verifier mode artifact: ${problem}`);
-}
-
-async function describe(
-  store: ImageStore,
-  task: SourceTask,
-  live: readonly string[],
-  silent: SilentRegistries,
-  seal: CacheSeal | null,
-): Promise<ManifestTask> {
-  const digests = digestFiles(task.files);
-  const digest = taskDigest(digests);
-  const { image, source, base, workdir } = await resolveImage(store, task, digest, silent);
-  const verifier = live.includes(task.taskId) ? 'live' : task.config.verifier.mode;
-  return {
-    task_id: task.taskId,
-    source_digest: sourceDigest(digests),
-    task_digest: digest,
-    public_digest: publicDigest(digests),
-    file_count: plainFiles(task, seal).length,
-    image,
-    image_source: source,
-    base,
-    track: task.config.track,
-    verifier,
-    artifact_paths: verifier === 'artifact' ? artifactPaths(task, workdir) : [],
-    evidence: evidenceOf(task),
-    sealed: null,
-  };
-}
-
-/** What of a task goes into a cache in plain: never its solution, and no test of a sealed one. */
-function plainFiles(task: SourceTask, seal: CacheSeal | null): readonly TaskFile[] {
-  return task.files.filter(({ path }) =>
-    seal === null ? !path.startsWith('solution/') : isPublicFile(path),
-  );
-}
-
-async function writeTask(directory: string, task: SourceTask, seal: CacheSeal | null): Promise<void> {
-  for (const { path, bytes, executable } of plainFiles(task, seal)) {
-    const target = join(directory, task.taskId, path);
-    await mkdir(dirname(target), { recursive: true });
-    await writeFile(target, bytes, { mode: executable ? 0o755 : 0o644, flag: 'wx' });
-  }
-}
-
 /** One refusal that names every task that cannot be baked, so that they need not be found one by one. */
 function refusal(failures: readonly EvaluatorError[]): EvaluatorError | null {
   const [first] = failures;
@@ -170,7 +101,7 @@ async function bakeInto(work: string, options: BakeOptions): Promise<Manifest> {
       const plain = await readTask(taskId, directory);
       if (isOfOtherTrack(plain, options)) continue;
       const task = seal === null ? plain : salted(plain, seal);
-      const entry = await describe(store, task, options.live, silent, seal);
+      const entry = await describeTask(store, task, options.live, silent, seal);
       await writeTask(work, task, seal);
       const written = seal === null ? entry : await writeSealed(work, task, entry, seal);
       tasks.push({ entry: written, directory });
