@@ -145,8 +145,6 @@ describe('an agent that closes its streams and goes on', () => {
 
 describe.concurrent('an agent that breaks what the tests need', () => {
   it.each([
-    ['bash', 'rm -f /bin/bash /usr/bin/bash'],
-    ['the dynamic loader', 'rm -f /lib64/ld-linux-x86-64.so.2 "$(readlink -f /lib64/ld-linux-x86-64.so.2)"'],
     ['WORKDIR, now a file', 'cd /; rm -rf /app; echo right > /app'],
     ['/etc/passwd, now a pipe', 'rm /etc/passwd; mkfifo /etc/passwd'],
     ['/etc/group, now a pipe', 'rm /etc/group; mkfifo /etc/group'],
@@ -164,13 +162,10 @@ describe.concurrent('an agent that breaks what the tests need', () => {
     });
   });
 
-  it('/bin/sh under a test that needs it: reward 0', async () => {
-    const test = '#!/bin/sh\necho 1 > /logs/verifier/reward.txt\n';
-    expect(await judge(trial, { script: 'rm -f /bin/sh', test })).toBe('reward 0');
-  });
-
   it.each([
     ['nothing that they need: /etc', 'mv /etc /etc.old; rm -rf /etc; rm -rf /etc/* 2>/dev/null; true'],
+    ['every shell', 'rm -f /bin/bash /usr/bin/bash /bin/sh /usr/bin/sh /bin/dash'],
+    ['the dynamic loader', 'rm -f /lib64/ld-linux-x86-64.so.2 "$(readlink -f /lib64/ld-linux-x86-64.so.2)"'],
     ['/etc/passwd, deleted', 'rm /etc/passwd /etc/group'],
     ['/logs, now a link', 'rm -rf /logs; ln -s /app /logs'],
     ['/logs, now a file', 'rm -rf /logs; echo > /logs'],
