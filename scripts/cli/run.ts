@@ -104,6 +104,11 @@ async function evaluate(
 ): Promise<number> {
   const { options } = local;
   const machine = await boot(local);
+  if (options.image !== null) {
+    const { image_ref, measurement } = machine.entry;
+    const message = `the challenge lists compose hash ${measurement.compose_hash} of ${image_ref}`;
+    showEvent({ event: 'progress', message });
+  }
   const issued = await startChallengeProcess(local, machine);
   const word = await runGuest(local, machine, issued, failed);
   if (word.resultBytes === null) {
@@ -150,16 +155,17 @@ export async function run(argv: readonly string[], boot = startMachine): Promise
     const mechanism = writeMechanism(work, options.offers);
     await verifyEngineReady(options, mechanism);
     const onProgress = (message: string) => showEvent({ event: 'progress', message });
-    const loaded = withModelAccess(await loadCache(options, work, onProgress), mechanism);
-    const agent = await withSolutions(options, loaded, given);
+    const baked = await loadCache(options, work, onProgress);
+    const agent = await withSolutions(options, baked, given);
     const onLog: Local['onLog'] = (name, line) =>
       say({ options, fail }, { event: 'log', process: name, line });
     const { image: choice, engineSocket } = options;
     const onPart = (part: Running) => keep({ running, fail }, part);
     const place =
       choice === null
-        ? processPlace(options, loaded, mechanism)
-        : await imagePlace({ choice, engineSocket, loaded, work, onPart, onLog, onProgress });
+        ? processPlace(options, baked, mechanism)
+        : await imagePlace({ choice, engineSocket, loaded: baked, work, onPart, onLog, onProgress });
+    const loaded = withModelAccess(baked, place.mechanism);
     const runtimeImage = await runtimeImageOf(agent, loaded.planned, engineSocket, onProgress);
     const local = { options, agent, runtimeImage, loaded, place, work, running, fail, onLog };
     return await evaluate(local, boot, failed);

@@ -36,7 +36,9 @@ export async function imagePlace(options: ImagePlaceOptions): Promise<GuestPlace
   const mechanism = join(work, 'mechanism.yaml');
   writeFileSync(mechanism, image.mechanism);
   verifyEngineFloor(await desk.engine.info(), parseMechanism(image.mechanism).mechanism.floors);
-  onProgress(`the guest is ${image.ref} of ${image.revision.slice(0, 12)}`);
+  onProgress(
+    `the guest is ${image.ref}, built of ${image.revision.slice(0, 12)}; its bridge's gateway is ${desk.gateway}`,
+  );
   return {
     imageRef: image.ref,
     gitRevision: image.revision,
