@@ -5,10 +5,11 @@ import { type BakeCheck, bakeTasks } from '../tasks/bake.ts';
 import { checkJson, checkLines } from '../tasks/check-report.ts';
 import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { buildTaskToolchain } from '../toolchain/build.ts';
+import { toolchainLine } from '../toolchain/describe.ts';
 import { nameList, parseOptions, printHelp, required, spreadOption } from './arguments.ts';
 
 const USAGE =
-  'evaluator bake --from DIR... --out DIR [--only a,b] [--track NAME] [--live NAME,...] [--seal KEYFILE] [--check [--reps N] [--leave-out-failing] [--logs DIR]] [--engine SOCKET] [--json]';
+  'evaluator bake --from DIR... --out DIR [--only a,b] [--track NAME] [--live NAME,...] [--seal KEYFILE] [--locked] [--check [--reps N] [--leave-out-failing] [--logs DIR]] [--engine SOCKET] [--json]';
 const HELP = `usage: ${USAGE}
 
 Makes a task cache: public files, tests, the verifier's tools and a manifest that pins every byte and image.
@@ -26,6 +27,7 @@ Makes a task cache: public files, tests, the verifier's tools and a manifest tha
   --reps N         of each of the two, 1 to 64 (default 2)
   --leave-out-failing  bake without the tasks that cannot be built or are not stable, and report them
   --logs DIR       keep what the checked agents and tests printed
+  --locked         refuse other Debian packages in the verifier's tools than debian.lock names
   --engine SOCKET  the container engine (default ${DEFAULT_ENGINE_SOCKET})
   --json           one JSON object on stdout
 
@@ -77,6 +79,7 @@ export async function bake(argv: readonly string[]): Promise<number> {
       track: { type: 'string' },
       live: { type: 'string', multiple: true },
       seal: { type: 'string' },
+      locked: { type: 'boolean', default: false },
       check: { type: 'boolean', default: false },
       reps: { type: 'string' },
       'leave-out-failing': { type: 'boolean', default: false },
@@ -98,7 +101,12 @@ export async function bake(argv: readonly string[]): Promise<number> {
     live: nameList(values.live),
     seal: values.seal === undefined ? null : { goldenKey: readGoldenKey(values.seal), random: randomBytes },
     engineSocket: values.engine,
-    toolchain: buildTaskToolchain,
+    toolchain: async (made) => {
+      const policy = values.locked ? 'locked' : 'served';
+      const toolchain = await buildTaskToolchain({ ...made, policy });
+      process.stderr.write(`${toolchainLine(toolchain)}\n`);
+      return toolchain;
+    },
     check: checkOf(values, (found) => {
       if (values.json)
         report = { check: found.checks.map(checkJson), not_baked: found.unbuilt.map(refusalJson) };

@@ -29,6 +29,10 @@ const VERBS: Readonly<Record<string, { summary: string; load: () => Promise<Verb
     summary: 'make a digest-pinned task cache from folders of plain tasks',
     load: async () => (await import('./bake.ts')).bake,
   },
+  toolchain: {
+    summary: "build the verifier's tools, or refresh the lock of their Debian packages",
+    load: async () => (await import('./toolchain.ts')).toolchain,
+  },
   keygen: {
     summary: 'make a golden key, under which `bake --seal` hides tests',
     load: async () => (await import('./keygen.ts')).keygen,

@@ -5,6 +5,7 @@ import { EvaluatorError } from '../../guest/errors.ts';
 import { bytecodeOf } from './bytecode.ts';
 import { readVerified, sha256Hex, toolchainCache, writeAtomic } from './cache.ts';
 import { readDeb, readFrom } from './deb.ts';
+import { DebianSuite } from './debian.ts';
 import { isStaticElf } from './elf.ts';
 import type { DebianPackage } from './lock.ts';
 import { debFiles, type LockPolicy, resolvePackages } from './packages.ts';
@@ -19,6 +20,7 @@ import { wheelFiles } from './wheel-files.ts';
 const KEPT_TARS = 6;
 
 const TOOLS = join(import.meta.dirname, '../../guest/tools');
+export const DEBIAN_LOCK = join(TOOLS, 'debian.lock');
 
 /** What was built: the tar's SHA-256 and size, and what is in it. */
 export type Toolchain = {
@@ -41,8 +43,15 @@ export type ToolchainOptions = { outFile: string; selection: Selection; policy: 
 export async function buildToolchain(options: ToolchainOptions): Promise<Toolchain> {
   const cache = toolchainCache();
   const { selection, policy } = options;
-  const lock = readFileSync(join(TOOLS, 'debian.lock'), 'utf8');
-  const { packages, source } = resolvePackages(lock, new Set(['base', ...selection.groups]), policy, cache);
+  const openArchive = () => new DebianSuite();
+  const lock = readFileSync(DEBIAN_LOCK, 'utf8');
+  const { packages, source } = resolvePackages(
+    lock,
+    new Set(['base', ...selection.groups]),
+    policy,
+    cache,
+    openArchive,
+  );
   const wheels = pinnedWheels(selection);
   const own = ownFiles(selection);
   const inputs = sha256Hex(
@@ -66,8 +75,13 @@ export function buildBaseToolchain(options: { outFile: string }): Promise<Toolch
 }
 
 /** The volume for these tasks: beside what is always there, what of their `test.sh` is served. */
-export function buildTaskToolchain({ outFile, scripts }: { outFile: string; scripts: readonly string[] }) {
-  return buildToolchain({ outFile, selection: selectFor(scripts.map(requestsOf)), policy: 'served' });
+export function buildTaskToolchain(options: {
+  outFile: string;
+  scripts: readonly string[];
+  policy: LockPolicy;
+}): Promise<Toolchain> {
+  const { scripts, ...rest } = options;
+  return buildToolchain({ ...rest, selection: selectFor(scripts.map(requestsOf)) });
 }
 
 async function build(

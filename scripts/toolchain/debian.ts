@@ -29,8 +29,19 @@ export function isCached(cache: string, one: DebianPackage): boolean {
   return readVerified(debFile(cache, one), one.sha256) !== undefined;
 }
 
+/** What is asked of a Debian archive. */
+export type DebianArchive = {
+  /** What it serves of these names now. @throws toolchain_unavailable */
+  newest(names: readonly string[]): DebianPackage[];
+  /** Those whose exact version is no longer served. */
+  gone(packages: readonly DebianPackage[]): DebianPackage[];
+  /** Puts the packages into the cache, each with the hash that is asked for. @throws toolchain_* */
+  download(packages: readonly DebianPackage[], cache: string): void;
+  close(): void;
+};
+
 /** The suite's package lists as the machine's mirror serves them, in a private apt root, checked by apt's signature. */
-export class DebianSuite {
+export class DebianSuite implements DebianArchive {
   readonly #root: string;
   readonly #options: readonly string[];
 
@@ -73,7 +84,6 @@ export class DebianSuite {
     return runTool(program, [...args, ...this.#options], options);
   }
 
-  /** What the suite serves of these names now. */
   newest(names: readonly string[]): DebianPackage[] {
     const lines = this.#apt('apt-get', ['download', '--print-uris', ...names]);
     const found = new Map(
@@ -90,7 +100,6 @@ export class DebianSuite {
     });
   }
 
-  /** Those of `packages` whose exact version is no longer served. */
   gone(packages: readonly DebianPackage[]): DebianPackage[] {
     const lines = this.#apt('apt-cache', ['madison', ...packages.map(({ name }) => name)]);
     const served = new Set(
@@ -102,7 +111,6 @@ export class DebianSuite {
     return packages.filter(({ name, version }) => !served.has(`${name}=${version}`));
   }
 
-  /** Puts the packages into the cache; each has the hash that is asked for. */
   download(packages: readonly DebianPackage[], cache: string): void {
     const missing = packages.filter((one) => !isCached(cache, one));
     if (missing.length === 0) return;

@@ -54,6 +54,18 @@ export function withVersions(text: string, versions: ReadonlyMap<string, DebianP
     .join('\n');
 }
 
+/** The packages whose pins differ between two texts of a lock, with both versions. */
+export function changedPackages(before: string, after: string): { name: string; from: string; to: string }[] {
+  const pins = (text: string) =>
+    new Map(parseLock(text).flatMap(({ packages }) => packages.map((one) => [one.name, one] as const)));
+  const old = pins(before);
+  return [...pins(after)].flatMap(([name, to]) => {
+    const from = old.get(name);
+    const isSame = from?.version === to.version && from.sha256 === to.sha256;
+    return isSame ? [] : [{ name, from: from?.version ?? 'none', to: to.version }];
+  });
+}
+
 /** The packages of the chosen groups, each once, in the lock's order. */
 export function packagesOf(groups: readonly LockGroup[], chosen: ReadonlySet<string>): DebianPackage[] {
   const packages = new Map<string, DebianPackage>();

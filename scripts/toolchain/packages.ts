@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { sha256Hex, writeAtomic } from './cache.ts';
-import { DebianSuite, debFile, isCached } from './debian.ts';
+import { type DebianArchive, debFile, isCached } from './debian.ts';
 import { type DebianPackage, packagesOf, parseLock, withVersions } from './lock.ts';
 
 /**
@@ -22,6 +22,7 @@ export function resolvePackages(
   groups: ReadonlySet<string>,
   policy: LockPolicy,
   cache: string,
+  openArchive: () => DebianArchive,
 ): ResolvedPackages {
   const locked = packagesOf(parseLock(lock), groups);
   if (locked.every((one) => isCached(cache, one))) return { packages: locked, source: 'locked' };
@@ -30,32 +31,32 @@ export function resolvePackages(
     const packages = packagesOf(parseLock(instead), groups);
     if (packages.every((one) => isCached(cache, one))) return { packages, source: 'served' };
   }
-  const suite = new DebianSuite();
+  const archive = openArchive();
   try {
-    const gone = suite.gone(locked);
+    const gone = archive.gone(locked);
     if (gone.length === 0) {
-      suite.download(locked, cache);
+      archive.download(locked, cache);
       return { packages: locked, source: 'locked' };
     }
     if (policy === 'locked') throw versionsGone(gone);
     // Never some of each: packages of one source fit their own version only.
-    const served = refreshedLock(lock, suite);
+    const served = refreshedLock(lock, archive);
     writeAtomic(rememberedPath(lock, cache), Buffer.from(served));
     const packages = packagesOf(parseLock(served), groups);
-    suite.download(packages, cache);
+    archive.download(packages, cache);
     return { packages, source: 'served' };
   } finally {
-    suite.close();
+    archive.close();
   }
 }
 
 /** The lock with the versions that the archive serves now. @throws toolchain_unavailable */
-export function refreshLock(lock: string): string {
-  const suite = new DebianSuite();
+export function refreshLock(lock: string, openArchive: () => DebianArchive): string {
+  const archive = openArchive();
   try {
-    return refreshedLock(lock, suite);
+    return refreshedLock(lock, archive);
   } finally {
-    suite.close();
+    archive.close();
   }
 }
 
@@ -64,9 +65,9 @@ export function debFiles(packages: readonly DebianPackage[], cache: string): str
   return packages.map((one) => debFile(cache, one));
 }
 
-function refreshedLock(lock: string, suite: DebianSuite): string {
+function refreshedLock(lock: string, archive: DebianArchive): string {
   const names = new Set(parseLock(lock).flatMap(({ packages }) => packages.map(({ name }) => name)));
-  return withVersions(lock, new Map(suite.newest([...names]).map((one) => [one.name, one])));
+  return withVersions(lock, new Map(archive.newest([...names]).map((one) => [one.name, one])));
 }
 
 function rememberedPath(lock: string, cache: string): string {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { packagesOf, parseLock, withVersions } from '../../../scripts/toolchain/lock.ts';
+import { changedPackages, packagesOf, parseLock, withVersions } from '../../../scripts/toolchain/lock.ts';
 import { RECIPES } from '../../../scripts/toolchain/recipes.ts';
 import { readServed } from '../../../scripts/toolchain/served.ts';
 
@@ -52,6 +52,10 @@ describe('withVersions', () => {
     const newer = new Map([['zlib1g', { name: 'zlib1g', version: '1:1.4-1', sha256: A }]]);
     const changed = withVersions(LOCK, newer);
     expect(changed).toBe(LOCK.replaceAll(`1:1.3.dfsg+really1.3.1-1 ${B}`, `1:1.4-1 ${A}`));
+    expect(changedPackages(LOCK, changed)).toEqual([
+      { name: 'zlib1g', from: '1:1.3.dfsg+really1.3.1-1', to: '1:1.4-1' },
+    ]);
+    expect(changedPackages(LOCK, LOCK)).toEqual([]);
   });
 });
 
