@@ -64,6 +64,8 @@ export interface ScriptOptions {
   command?: readonly string[];
   /** The agent.py of a brokered agent, beside the script; absent: the script is a container agent. */
   brokered?: string;
+  /** NAME=value, as a plan's variables reach the agent. */
+  agentEnv?: readonly string[];
   verifierTimeoutMs?: number;
   network?: TrialTask['network'];
   /** Free disk below which the disk is watched; a huge one makes every look find it low. */
@@ -143,13 +145,13 @@ async function agentOf(engine: Engine, options: ScriptOptions): Promise<TrialAge
     return {
       kind: 'container',
       command: options.command ?? ['bash', '/agent/agent.sh'],
-      env: [],
+      env: options.agentEnv ?? [],
       files: [script],
     };
   return {
     kind: 'brokered',
     command: options.command ?? ['python3', '-m', 'evaluator_harbor', '/agent/agent.py'],
-    env: [],
+    env: options.agentEnv ?? [],
     files: [script, file('agent/agent.py', options.brokered)],
     runtime: await agentRuntime(engine),
   };

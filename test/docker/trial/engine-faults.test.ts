@@ -6,7 +6,7 @@ import { decodeF64be } from '../../../guest/wire/f64.ts';
 import type { RepRecord } from '../../../guest/wire/score-record.ts';
 import { type EngineEvents, watchEngine } from '../../support/engine-events.ts';
 import { type EngineFault, type FaultKind, faultyEngine } from '../../support/faulty-engine.ts';
-import { type ScriptOptions, startTrial, type TrialHarness } from '../../support/trial.ts';
+import { RELAY, type ScriptOptions, startTrial, type TrialHarness } from '../../support/trial.ts';
 import { ENGINE_SOCKET } from '../fixtures.ts';
 
 const real = connectDocker(ENGINE_SOCKET);
@@ -128,6 +128,34 @@ describe.each<[FaultKind, 'restart' | 'live']>([
       }
     }
     expect(new Set(told.map(({ place }) => place)).size).toBe(2);
+  });
+});
+
+describe("one call of a brokered agent's rep", () => {
+  it('never starts an agent twice, and is retried, charged to the rep or told to the agent', async () => {
+    // The last word has no meaning but to say which exec is the agent's.
+    const command = ['python3', '-m', 'evaluator_harbor', '/agent/agent.py', '/agent/agent.sh'];
+    const options = { brokered: RELAY, command };
+    const { calls } = await runWith(null, options);
+    const bridge = calls.indexOf('pipeExec');
+    const kill = calls.indexOf('kill');
+    // Of what happens while the agent lives, the first call of each name; and the start of its bridge.
+    const places = [...new Set(calls.slice(bridge + 2, kill))].map((name) => calls.indexOf(name, bridge + 2));
+    const told = await Promise.all(
+      [bridge, ...places].map((at) => runWith({ at: at + 1, kind: 'not_done', lasts: 'once' }, options)),
+    );
+    for (const { call, place, record, abort, faults, startCalls } of told) {
+      expect(abort, `abort, fault at ${call}`).toBeNull();
+      expect(startCalls, call).toBe(1);
+      const expected = place === 'before the agent' ? [1, 1] : [0, 0];
+      expect([record?.start_retries, faults], call).toEqual(expected);
+      if (place === 'before the agent') expect(rewardOf(record), call).toBe(1);
+      else if (record?.outcome === 'failed') expect(FAILURES, call).toContain(record.failure);
+    }
+    expect(calls.slice(bridge + 2, kill)).toEqual(
+      expect.arrayContaining(['pipeExec', 'getArchive', 'putArchive']),
+    );
+    expect(told.filter(({ record }) => record?.failure === 'liveness').length).toBeGreaterThan(3);
   });
 });
 

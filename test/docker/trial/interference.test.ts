@@ -6,7 +6,7 @@ import { connectDocker } from '../../../guest/engine/docker.ts';
 import type { ContainerSpec, Engine } from '../../../guest/engine/port.ts';
 import { hookedEngine } from '../../support/hooked-engine.ts';
 import { rejectionCode } from '../../support/throws.ts';
-import { startTrial, type TrialHarness } from '../../support/trial.ts';
+import { RELAY, startTrial, type TrialHarness } from '../../support/trial.ts';
 import { ENGINE_SOCKET } from '../fixtures.ts';
 
 const run = promisify(execFile);
@@ -49,6 +49,39 @@ describe('a container that somebody else touches while its agent runs', () => {
   it('is not told from one that ended from inside when it is only killed', async () => {
     const engine = meddling('startExec', ['kill'], 300);
     const [rep] = await trial.run({ script: 'sleep 60', engine });
+    expect([rep?.outcome, rep?.failure]).toEqual(['failed', 'liveness']);
+  });
+});
+
+describe('a container of a brokered agent that somebody else touches while the agent runs', () => {
+  /** The task's container is the first that is started, the agent's sandbox the second. */
+  function meddlingWith(which: 1 | 2, command: readonly string[]): Engine {
+    const containers: string[] = [];
+    return hookedEngine(real, {
+      after: async (name, [id]) => {
+        if (name === 'start') containers.push(String(id));
+        if (name !== 'startExec' || containers.length !== 2) return;
+        void sleep(300).then(() => docker(...command, String(containers[which - 1])));
+      },
+    });
+  }
+  const waits = (engine: Engine) =>
+    trial.run({ script: 'sleep 60', brokered: RELAY, engine, limits: { wall_budget_ms: 4000 } });
+
+  it.each([
+    ['the sandbox is paused', 2, ['pause']],
+    ['the sandbox is removed', 2, ['rm', '--force']],
+    ['the task is paused', 1, ['pause']],
+    ['the task is removed', 1, ['rm', '--force']],
+  ] as const)('ends the run when %s', async (_, which, command) => {
+    expect(await rejectionCode(waits(meddlingWith(which, command)))).toBe('container_interfered');
+  });
+
+  it.each([
+    ['the sandbox', 2],
+    ['the task', 1],
+  ] as const)('is not told from one that ended from inside when %s is only killed', async (_, which) => {
+    const [rep] = await waits(meddlingWith(which, ['kill']));
     expect([rep?.outcome, rep?.failure]).toEqual(['failed', 'liveness']);
   });
 });
