@@ -7,9 +7,9 @@ import { TOOLS } from './sandbox.ts';
 import type { TrialContext } from './session.ts';
 
 /**
- * Fills a named volume with the toolchain and the agent's packages, once per session, through the archive API of a helper that never
- * runs. Trials mount it read-only: root in a container cannot change, delete or unmount it (spec/03).
- * Returns the volume's name. `imageId`: any image; the helper only lends its file system.
+ * Fills a named volume with the toolchain and the agent's packages, once per session, through the archive API of a
+ * helper that never runs. Trials mount it read-only: root in a container cannot change, delete or unmount it
+ * (spec/03). Returns the volume's name. `imageId`: any image; the helper only lends its file system.
  */
 export async function createToolsVolume(
   context: Pick<TrialContext, 'engine' | 'session' | 'runId'>,

@@ -70,7 +70,7 @@ function objection(
 
 function shownTarget(target: WheelTarget): string {
   return target.python === 'any'
-    ? 'every Python 3 (an agent in the task’s container: pure Python only)'.replace('’', "'")
+    ? "every Python 3 (an agent in the task's container: pure Python only)"
     : `CPython 3.${target.minor} on linux/x86_64`;
 }
 
