@@ -12,7 +12,7 @@ export function shown({ head, tail, totalBytes }: Captured): Buffer {
 }
 
 /**
- * A local run's logs of one rep: what the agent and the tests printed (bounded), and its record.
+ * A local run's logs of one rep: what the agent and the tests printed (bounded), what it answered, and its record.
  * @throws log_unwritable: a run whose own log cannot be written ends (spec/08).
  */
 export async function writeRepLogs(directory: string, done: FinishedRep): Promise<void> {
@@ -25,6 +25,7 @@ export async function writeRepLogs(directory: string, done: FinishedRep): Promis
       await writeFile(join(folder, 'agent.stderr'), shown(output.stderr));
     }
     if (done.testOutput) await writeFile(join(folder, 'tests.output'), done.testOutput);
+    if (done.answer) await writeFile(join(folder, 'result.json'), done.answer);
     await writeFile(join(folder, 'rep.json'), `${JSON.stringify(done.record, null, 2)}\n`);
   } catch (cause) {
     throw new EvaluatorError(

@@ -70,19 +70,27 @@ export async function together<T>(run: TrackRun, parts: readonly Promise<T>[]): 
 /** Rep numbers 0 to r - 1. */
 export const repsOf = ({ r }: TrackRun): number[] => Array.from({ length: r }, (_, rep) => rep);
 
-/** Removes a rep's container and tells of the rep. */
+/** Removes a rep's container and tells of the rep. `left`: what else there is to tell. */
 export async function finishRep(
   run: TrackRun,
   task: Sized,
   first: FirstLife,
   judgement: RepJudgement,
-  verified: Pick<FinishedRep, 'verifierMs' | 'testOutput'> = { verifierMs: 0, testOutput: null },
+  left: Partial<Pick<FinishedRep, 'verifierMs' | 'testOutput' | 'answer'>>,
 ): Promise<RepRecord> {
   // A late remove is left to the sweep and changes no outcome (spec/02).
   await first.phases.time('remove', () =>
     run.context.engine.remove(first.sandbox.containerId).catch(() => undefined),
   );
   const record = repRecord(first, task.trial, judgement);
-  await run.onRep({ taskId: task.trial.taskId, record, first, ...verified });
+  await run.onRep({
+    taskId: task.trial.taskId,
+    record,
+    first,
+    verifierMs: 0,
+    testOutput: null,
+    answer: null,
+    ...left,
+  });
   return record;
 }

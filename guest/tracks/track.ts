@@ -42,6 +42,8 @@ export interface FinishedRep {
   verifierMs: number;
   /** What the tests printed, of an unranked rep; null where none ran or it could not be read. */
   testOutput: Buffer | null;
+  /** What an auditing agent answered, of an unranked rep; null where there is nothing that can be read. */
+  answer: Buffer | null;
 }
 
 /**

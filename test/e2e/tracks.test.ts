@@ -132,6 +132,11 @@ describe('a repositories run', () => {
     expect(recordOf('repositories').final.passed_tasks).toBeNull();
   });
 
+  it('leaves what each agent answered, for whoever wants to know why', () => {
+    const answer = readFileSync(join(out('repositories'), 'reps/repo-reports/1/result.json'), 'utf8');
+    expect(JSON.parse(answer).evidence).toEqual({ audit: { files_analysed: 4 } });
+  });
+
   it('is verified', async () => {
     expect((await verify('repositories')).code).toBe(0);
   });

@@ -15,6 +15,8 @@ export interface AuditedRep<Answer> {
   first: FirstLife;
   /** null when the rep failed. */
   answer: Answer | null;
+  /** result.json as it was left, where its size can be read and the run may keep it. */
+  written: Buffer | null;
   /** Of what the agent was to write; tells the reps of a record apart. */
   probeSha256: string;
 }
@@ -66,12 +68,17 @@ export async function runAudit<Answer>(
   const trial = { ...task.trial, files: [...task.trial.files, ...repFiles(audited, context)] };
   const first = await runFirstLife(run.context, trial, agent, rep, run.runStartMs);
   const probeSha256 = sha256Hex(probe.content);
-  if (first.failure !== null) return { first, answer: null, probeSha256 };
+  const audit = { first, answer: null, written: null as Buffer | null, probeSha256 };
+  if (first.failure !== null) return audit;
+  const kept: ParseAnswer<Answer> = (bytes) => {
+    if (task.disclosure === 'full') audit.written = bytes;
+    return parse(bytes);
+  };
   try {
-    const answer = await first.phases.time('collect', () => collect(run, task, first, probe, parse));
-    return { first, answer, probeSha256 };
+    const answer = await first.phases.time('collect', () => collect(run, task, first, probe, kept));
+    return { ...audit, answer };
   } catch (error) {
     if (!(error instanceof RepFailed)) throw error;
-    return { first: { ...first, failure: error.failure }, answer: null, probeSha256 };
+    return { ...audit, first: { ...first, failure: error.failure } };
   }
 }

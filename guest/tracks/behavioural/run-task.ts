@@ -12,7 +12,7 @@ export const runTask: RunTask = async (run, task, agent, index) => {
   return withCapacity(run, diskNeed(task, agent, run.r), orders.task, async () => {
     const audited = await task.audited();
     const runRep = async (rep: number) => {
-      const { first, answer, probeSha256 } = await runAudit(
+      const { first, answer, written, probeSha256 } = await runAudit(
         run,
         task,
         agent,
@@ -21,7 +21,7 @@ export const runTask: RunTask = async (run, task, agent, index) => {
         parseBehaviouralResult,
       );
       const value = answer === null ? null : { verdict: answer };
-      return finishRep(run, task, first, { value, probeSha256, verifierMode: null });
+      return finishRep(run, task, first, { value, probeSha256, verifierMode: null }, { answer: written });
     };
     return together(
       run,

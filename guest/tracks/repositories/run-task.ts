@@ -31,9 +31,9 @@ export const runTask: RunTask = async (run, task, agent, index) => {
       ),
     );
     const truth = await groundTruth(task);
-    const finish = ({ first, answer, probeSha256 }: AuditedRep<Finding[]>) => {
+    const finish = ({ first, answer, written, probeSha256 }: AuditedRep<Finding[]>) => {
       const value = answer && { score_f64be: encodeF64be(scoreFindings(answer, truth)) };
-      return finishRep(run, task, first, { value, probeSha256, verifierMode: null });
+      return finishRep(run, task, first, { value, probeSha256, verifierMode: null }, { answer: written });
     };
     return together(run, reps.map(finish));
   });
