@@ -100,7 +100,7 @@ async function bakedCache(
     live: [],
     seal: { goldenKey: readGoldenKey(goldenKey), random: randomBytes },
     engineSocket: options.engineSocket,
-    toolchain: buildTaskToolchain,
+    toolchain: (made) => buildTaskToolchain({ ...made, policy: 'served' }),
     check: null,
     onProgress,
   });

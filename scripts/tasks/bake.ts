@@ -5,7 +5,7 @@ import { cacheDigest, encodeManifest, type Manifest, type ManifestTask } from '.
 import { SEALED_FOLDER, sealedName } from '../../guest/tasks/sealed-blob.ts';
 import { checkTasks, keepStable, type ToCheck } from './check.ts';
 import type { TaskCheck } from './check-task.ts';
-import { describeTask, testScript, writeTask } from './describe.ts';
+import { describeTask, testScript, unservedBy, writeTask } from './describe.ts';
 import { connectImageStore } from './image-store.ts';
 import { newCacheSeal, type Sealing, salted, writeSealed } from './seal.ts';
 import { findTasks, readTask, type SourceTask } from './source.ts';
@@ -100,6 +100,7 @@ async function bakeInto(work: string, options: BakeOptions): Promise<Manifest> {
     try {
       const plain = await readTask(taskId, directory);
       if (isOfOtherTrack(plain, options)) continue;
+      for (const what of unservedBy(plain)) options.onProgress(`${taskId}: its tests will lack ${what}`);
       const task = seal === null ? plain : salted(plain, seal);
       const entry = await describeTask(store, task, options.live, silent, seal);
       await writeTask(work, task, seal);

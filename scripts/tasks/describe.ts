@@ -11,6 +11,8 @@ import {
   taskDigest,
 } from '../../guest/tasks/source-digest.ts';
 import type { TaskFile } from '../../guest/tasks/types.ts';
+import { readServed } from '../toolchain/served.ts';
+import { unservedOf } from '../toolchain/survey-script.ts';
 import type { ImageStore } from './image-store.ts';
 import type { CacheSeal } from './seal.ts';
 import type { SourceTask } from './source.ts';
@@ -22,8 +24,17 @@ function evidenceOf(task: SourceTask): ManifestTask['evidence'] {
 }
 
 /** The text of tests/test.sh; empty where there is none. */
-export function testScript({ files }: SourceTask): string {
-  return files.find((file) => file.path === 'tests/test.sh')?.bytes.toString('utf8') ?? '';
+export function testScript(task: SourceTask): string {
+  return textOf(task, 'tests/test.sh');
+}
+
+function textOf({ files }: SourceTask, path: string): string {
+  return files.find((file) => file.path === path)?.bytes.toString('utf8') ?? '';
+}
+
+/** What test.sh asks for and the tools volume does not serve: its verification will end as `verifier_unserved`. */
+export function unservedBy(task: SourceTask): string[] {
+  return unservedOf(testScript(task), textOf(task, 'environment/Dockerfile'), readServed());
 }
 
 /** What mode `artifact` carries over: what the task names, else its image's WORKDIR. @throws task_unsupported. */

@@ -1,15 +1,14 @@
 import { type Requests, servedKey } from './select.ts';
 import type { Served } from './served.ts';
 
-/** What a task needs of the verification path: names of what is not served, and whether its image has a Python. */
-export type Finding = { unserved: string[]; image: 'python' | 'no python named' };
-
 /**
  * Reads a task's test.sh and Dockerfile as text and lists what the front would refuse, by the front's own rules.
  * A Debian package counts as there when the Dockerfile installs it.
  */
-export function surveyTask(script: string, dockerfile: string, served: Served): Finding {
+export function unservedOf(script: string, dockerfile: string, served: Served): string[] {
   const inImage = new Set(commandsOf(dockerfile).flatMap(aptPackages));
+  const hasPython =
+    /^FROM\s+python:/im.test(dockerfile) || [...inImage].some((name) => /^python3/.test(name));
   const unserved = commandsOf(script).flatMap((words) => [
     ...aptPackages(words)
       .filter((name) => !served.apt.has(name) && !inImage.has(name))
@@ -17,11 +16,13 @@ export function surveyTask(script: string, dockerfile: string, served: Served): 
     ...pythonPackages(words)
       .filter((spec) => servedKey(spec, served) === null)
       .map((spec) => `python ${spec}`),
+    ...interpreters(words)
+      .filter((version) => !OWN_PYTHON.test(version))
+      .map((version) => `Python ${version}`),
+    ...(isImagePip(words) && !hasPython ? ['an image with python3'] : []),
     ...addresses(words).map((url) => `address ${url}`),
   ]);
-  const hasPython =
-    /^FROM\s+python:/im.test(dockerfile) || [...inImage].some((name) => /^python3/.test(name));
-  return { unserved: [...new Set(unserved)], image: hasPython ? 'python' : 'no python named' };
+  return [...new Set(unserved)];
 }
 
 /** What a task's test.sh asks for, whether or not it is served. */
@@ -68,6 +69,22 @@ function pythonPackages(words: readonly string[]): string[] {
     return word.startsWith('--with=') ? [word.slice('--with='.length)] : [];
   });
   return [...installed, ...asked].flatMap((word) => word.split(','));
+}
+
+/** As the front's want_python has it. */
+const OWN_PYTHON = /^(python)?3(\.13(\..*)?)?$/;
+
+function interpreters(words: readonly string[]): string[] {
+  if (words[0] !== 'uvx' && words[0] !== 'uv') return [];
+  return words.flatMap((word, index) => {
+    if (word === '-p' || word === '--python') return [words[index + 1] ?? ''];
+    return word.startsWith('--python=') ? [word.slice('--python='.length)] : [];
+  });
+}
+
+/** `pip install` goes into the image's own Python; `uv pip install` does not. */
+function isImagePip(words: readonly string[]): boolean {
+  return ['pip', 'pip3'].includes(words[0] ?? '') && words[1] === 'install';
 }
 
 const FETCHERS = ['curl', 'wget', 'git'];

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
+import { BASE_SELECTION } from './select.ts';
 import { readServed } from './served.ts';
-import { type Finding, surveyTask } from './survey-script.ts';
+import { requestsOf, unservedOf } from './survey-script.ts';
 
 /** The task folders in `dir`: `dir` itself when it is one, else its children. */
 function taskFolders(dir: string): string[] {
@@ -16,26 +17,39 @@ function taskFolders(dir: string): string[] {
   return found;
 }
 
-function survey(folder: string): Finding & { task: string } {
+type Finding = { task: string; unserved: string[]; extra: string[] };
+
+function survey(folder: string): Finding {
   const read = (path: string) =>
     existsSync(join(folder, path)) ? readFileSync(join(folder, path), 'utf8') : '';
-  const finding = surveyTask(read('tests/test.sh'), read('environment/Dockerfile'), readServed());
-  return { task: basename(folder), ...finding };
+  const served = readServed();
+  const script = read('tests/test.sh');
+  const { python, apt } = requestsOf(script);
+  const own = [
+    ...python.filter((spec) => !BASE_SELECTION.served.packages.has(spec)),
+    ...apt.filter(hasPrograms),
+  ];
+  const unserved = unservedOf(script, read('environment/Dockerfile'), served);
+  return { task: basename(folder), unserved, extra: [...new Set(own)] };
+
+  function hasPrograms(name: string): boolean {
+    return (served.apt.get(name)?.groups.length ?? 0) > 0;
+  }
 }
 
-/** Prints, as Markdown, which tasks the front serves, which need an image with a Python, and what the rest miss. */
+/** Prints, as Markdown, which tasks each set of packages serves, and what the rest miss. */
 function main(dirs: readonly string[]): void {
   if (dirs.length === 0) throw new EvaluatorError('usage', 'usage: survey.ts DIR...');
   const findings = dirs.flatMap(taskFolders).map(survey);
   const open = findings.filter((one) => one.unserved.length > 0);
   const served = findings.filter((one) => one.unserved.length === 0);
-  const named = (image: Finding['image']) => served.filter((one) => one.image === image);
-  const list = (ones: readonly { task: string }[]) => ones.map((one) => one.task).join(', ') || 'none';
-  const bare = named('no python named');
-  console.log(`${findings.length} tasks\n`);
-  console.log(`**Served** (${named('python').length}): ${list(named('python'))}\n`);
-  console.log(`**Served where the base image has python3** (${bare.length}): ${list(bare)}\n`);
-  console.log(`**Not yet served** (${open.length}):\n\n| task | what is missing |\n| --- | --- |`);
+  const sets = Map.groupBy(served, ({ extra }) => extra.join(', '));
+  const names = (ones: readonly Finding[]) => ones.map(({ task }) => task).join(', ');
+  console.log(`${findings.length} tasks, ${served.length} served\n`);
+  console.log('| packages beside those of every volume | tasks |\n| --- | --- |');
+  for (const [set, tasks] of [...sets].sort(([a], [b]) => (a < b ? -1 : 1)))
+    console.log(`| ${set || 'none'} | ${names(tasks)} (${tasks.length}) |`);
+  console.log(`\n**Not served** (${open.length}):\n\n| task | what is missing |\n| --- | --- |`);
   for (const one of open) console.log(`| ${one.task} | ${one.unserved.join('; ')} |`);
 }
 
