@@ -108,7 +108,8 @@ async function expectOneStartEach(told: readonly Told[]): Promise<void> {
 
 const FAILURES = ['agent_start', 'liveness', 'malformed_output', 'disk_limit'];
 
-describe.each<[FaultKind, 'restart' | 'live']>([
+describe.each<[FaultKind, 'artifact' | 'restart' | 'live']>([
+  ['answer_lost', 'artifact'],
   ['not_done', 'restart'],
   ['answer_lost', 'restart'],
   ['answer_lost', 'live'],
