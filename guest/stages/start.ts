@@ -9,6 +9,7 @@ import { newSession } from '../trial/labels.ts';
 import { endSession, sweepSession } from '../trial/sweep.ts';
 import { CACHE_DIRECTORY, type GuestConfig, type GuestInputs, type Host } from './config.ts';
 import { createJournal, type Journal, type Stage } from './journal.ts';
+import { containerOf } from './own-container.ts';
 
 /** A call of the guest agent has this long: a hung one has been a silent, billed VM (spec/04). */
 const GUEST_AGENT_DEADLINE_MS = 90_000;
@@ -54,12 +55,6 @@ function required(value: string | undefined, what: string): string {
   return value;
 }
 
-function ownContainer(): string | null {
-  // Docker mounts these three files from the container's own folder: the only name of itself a guest has.
-  const found = readFileSync('/proc/self/mountinfo', 'utf8').match(/\/containers\/([0-9a-f]{64})\/hostname /);
-  return found?.[1] ?? null;
-}
-
 function readConfig(argv: readonly string[]): GuestConfig {
   const { values } = parseArgs({
     args: [...argv],
@@ -87,7 +82,7 @@ function readConfig(argv: readonly string[]): GuestConfig {
     guestAgentSocket: values['guest-agent-socket'] ?? null,
     solutionsDirectory: values.solutions ?? null,
     logsDirectory: values.logs ?? null,
-    orchestratorContainer: ownContainer(),
+    orchestratorContainer: containerOf(readFileSync('/proc/self/mountinfo', 'utf8')),
   };
 }
 

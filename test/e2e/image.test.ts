@@ -106,7 +106,7 @@ afterAll(() => removeImages(tag));
 describe('a ranked run with its guest as the built image', () => {
   it('is accepted, and verified from its files alone', async () => {
     const summary = JSON.parse(ended.stdout);
-    expect([summary.accepted, summary.score]).toEqual([true, 1]);
+    expect([summary.accepted, summary.score], ended.stdout).toEqual([true, 1]);
     const file = (name: string) => join(place('built'), name);
     const lists = ['plan', 'plan-root', 'allowlist', 'collateral'].flatMap((name) => [
       `--${name}`,
