@@ -28,7 +28,7 @@ beforeAll(async () => {
   const outFile = join(dir, 'tools.tar');
   const selection = selectFor([
     {
-      python: ['requests==2.32.4', 'numpy==2.3.1', 'psutil==7.0.0'],
+      python: ['requests==2.32.4', 'numpy==2.3.1', 'psutil==7.0.0', 'pip==25.2', 'setuptools==80.9.0'],
       apt: ['expect', 'sshpass', 'primer3', 'git'],
     },
     { python: ['requests==2.32.5'], apt: [] },
@@ -118,6 +118,7 @@ function uploads(secret: string, tests: Record<string, string>, agent: Record<st
     { path: secret, directory: true },
     { path: `${secret}/env`, ...bytes("EVALUATOR_WORKDIR='/app'\n", 0o644) },
     { path: `${secret}/tests`, directory: true },
+    { path: `${secret}/tests/demo`, directory: true },
     ...Object.entries(tests).map(([path, text]) => ({
       path: `${secret}/tests/${path}`,
       ...bytes(text, 0o755),
@@ -266,6 +267,31 @@ def test_programs():
     expect(seen).toMatchObject({ reward: '1\n', notes: '' });
   });
 
+  it('has an environment that tests can install into, as uv makes one', async () => {
+    const test = `
+import subprocess, sys
+
+def test_install():
+    assert sys.executable.startswith("/.verifier-")
+    prefix = subprocess.run(["python", "-c", "import sys; print(sys.prefix, sys.base_prefix)"], capture_output=True, text=True)
+    assert prefix.stdout.split() == [sys.executable.removesuffix("/bin/python3"), "/opt/evaluator/runtime"]
+    subprocess.run([sys.executable, "-m", "pip", "install", "--no-index", "--no-build-isolation", "/tests/demo"], check=True)
+    import demo
+    assert demo.ANSWER == 42
+    subprocess.run(["python3", "-m", "demo"], check=True)
+`;
+    const seen = await verification({
+      tests: {
+        'test.sh': uvx('-w pip==25.2 -w setuptools==80.9.0'),
+        'test_outputs.py': test,
+        'demo/pyproject.toml': '[project]\nname = "demo"\nversion = "1"\n',
+        'demo/demo.py': 'ANSWER = 42\n',
+      },
+      image: await ensureTestImage(),
+    });
+    expect(seen).toMatchObject({ reward: '1\n', notes: '' });
+  });
+
   it('has no python3 of its own to install into', async () => {
     const script = '#!/bin/sh\npip install pytest==8.4.1\necho "ended $?"\n';
     const seen = await verification({ tests: { 'test.sh': script }, image: await ensureTestImage() });
@@ -327,22 +353,11 @@ describe('what an agent may have left behind', () => {
   const FAILS = 'def test_it():\n    assert False\n';
   const FORGE = 'import os\nos._exit(0)\n';
 
-  it.each([
-    ['a pytest.ini in /', { '/pytest.ini': '[pytest]\naddopts = --co\n' }],
-    ['a conftest.py in / with its pytest.ini', { '/pytest.ini': '[pytest]\n', '/conftest.py': FORGE }],
-    ['a conftest.py in WORKDIR', { '/app/conftest.py': FORGE }],
-    [
-      'a pyproject.toml in WORKDIR',
-      { '/app/pyproject.toml': '[tool.pytest.ini_options]\naddopts = "--co"\n' },
-    ],
-    ['a sitecustomize.py', { '/usr/lib/python3.11/sitecustomize.py': FORGE }],
-    ['a .pth', { '/usr/lib/python3/dist-packages/a.pth': 'import os; os._exit(0)\n' }],
-    ['a uvx on PATH', { '/usr/local/bin/uvx': '#!/bin/sh\nexit 0\n' }],
-    ['a uvx where uv is installed', { '/root/.local/bin/uvx': '#!/bin/sh\nexit 0\n' }],
-    ['an env file of uv', { '/root/.local/bin/env': 'PATH=/root/.local/bin:$PATH\nuvx() { true; }\n' }],
-    ['a file in the way of uv', { '/root/.local': 'not a folder' }],
-  ])('%s does not turn a failing test into a reward', async (_, agent) => {
-    const seen = await verification({ tests: { 'test.sh': uvx(), 'test_outputs.py': FAILS }, agent });
+  it('a file in the way of uv does not turn a failing test into a reward', async () => {
+    const seen = await verification({
+      tests: { 'test.sh': uvx(), 'test_outputs.py': FAILS },
+      agent: { '/root/.local': 'not a folder' },
+    });
     expect(seen).toMatchObject({ reward: '0\n', notes: '' });
     expect(seen.ctrf?.results.summary).toMatchObject({ tests: 1, failed: 1 });
   });

@@ -128,6 +128,22 @@ below_pytest() {
   PATH=$(printf '%s' "$PATH" | sed "s|:$FRONT/shell||")
 }
 
+# new_environment: as uv makes one: a Python with a folder of its own to install into, first on PATH. Its interpreter is
+# the volume's, which sitecustomize.py tells where the wanted packages lie.
+new_environment() {
+  VERIFIER_FRONT_ENVIRONMENT=$(mktemp -d /.verifier-XXXXXX) || exit 97
+  chmod 755 "$VERIFIER_FRONT_ENVIRONMENT"
+  mkdir -p "$VERIFIER_FRONT_ENVIRONMENT/bin" "$VERIFIER_FRONT_ENVIRONMENT/lib/python3.13/site-packages"
+  printf 'home = %s/bin\nversion = 3.13\n' $RUNTIME >"$VERIFIER_FRONT_ENVIRONMENT/pyvenv.cfg"
+  for name in python python3 python3.13; do
+    printf '#!/opt/evaluator/busybox sh\n. %s/lib/runtime.sh\nown_python "$0" "$@"\n' "$FRONT" \
+      >"$VERIFIER_FRONT_ENVIRONMENT/bin/$name"
+    chmod 755 "$VERIFIER_FRONT_ENVIRONMENT/bin/$name"
+  done
+  PATH=$VERIFIER_FRONT_ENVIRONMENT/bin:$PATH
+  export VERIFIER_FRONT_ENVIRONMENT
+}
+
 # run_pytest WHERE ARGUMENTS...: -I -S: no PYTHON* variable, no user site, no .pth, no sitecustomize before our own
 # first line. WHERE: "environment", as uv makes it: the volume's own Python, with the wanted packages and nothing
 # else. "image", "image-module": the image's python3, with what it has installed too.
@@ -135,13 +151,13 @@ run_pytest() {
   where=$1
   shift
   folders=$(wanted_folders) || exit 97
+  below_pytest
   if [ "$where" = environment ]; then
-    below_pytest
     export VERIFIER_FRONT_PACKAGES="$folders"
-    exec $RUNTIME/bin/python3 -I -S -B "$FRONT/lib/run_pytest.py" "$where" "$folders" "$@"
+    new_environment
+    own_python $RUNTIME/bin/python3 -I -S -B "$FRONT/lib/run_pytest.py" "$where" "$folders" "$@"
   fi
   python=$(image_python) || exit 97
-  below_pytest
   exec "$python" -I -S -B "$FRONT/lib/run_pytest.py" "$where" "$folders" "$@"
 }
 

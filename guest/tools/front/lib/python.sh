@@ -1,8 +1,7 @@
 # python and python3: outside of an environment the image's own, except for the two modules that the front stands for.
 . /opt/evaluator/front/lib/front.sh
 . /opt/evaluator/front/lib/pip.sh
-# In an environment of uvx or uv, as there: the volume's own Python, with the packages that were asked for.
-[ -z "$VERIFIER_FRONT_PACKAGES" ] || exec $RUNTIME/bin/python3 "$@"
+[ -z "$VERIFIER_FRONT_ENVIRONMENT" ] || exec "$VERIFIER_FRONT_ENVIRONMENT/bin/python3" "$@"
 python=$(image_python) || exit 97
 if [ "${1-}" = -m ]; then
   case ${2-} in

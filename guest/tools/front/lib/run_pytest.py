@@ -37,7 +37,11 @@ def main():
         sys.exit(97)
     # After the standard library, as in a virtual environment.
     sys.path.extend(dict.fromkeys(folders))
-    if where != "environment":
+    if where == "environment":
+        environment = os.environ["VERIFIER_FRONT_ENVIRONMENT"]
+        sys.executable = environment + "/bin/python3"
+        sys.path.append(environment + "/lib/python3.13/site-packages")
+    else:
         import site
 
         site.main()

@@ -8,3 +8,12 @@ own() {
   exec $RUNTIME/lib/ld-linux-x86-64.so.2 --inhibit-cache --library-path $RUNTIME/lib \
     --argv0 "/opt/evaluator/front/$name" "$RUNTIME/bin/$name" "$@"
 }
+
+# own_python SELF ARGUMENTS...: becomes the volume's Python, known to itself as SELF, where it looks for its library.
+own_python() {
+  self=$1
+  shift
+  unset PYTHONHOME
+  exec $RUNTIME/lib/ld-linux-x86-64.so.2 --inhibit-cache --library-path $RUNTIME/lib \
+    --argv0 "$self" $RUNTIME/bin/python3.13 "$@"
+}
