@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -157,4 +157,23 @@ describe('what is refused before anything starts', () => {
     const { code: exit, stderr } = await evaluator(args);
     expect([exit, stderr]).toEqual([2, expect.stringContaining(`[${code}]`)]);
   });
+});
+
+it('a bake that checks its tasks refuses the one whose label its solution denies, and no other', async () => {
+  const tasks = join(folder, 'labelled');
+  for (const name of ['honest', 'flipped'])
+    cpSync(join(TASKS, 'skill-minutes'), join(tasks, name), { recursive: true });
+  const label = '{"schema_version":1,"class":"malicious"}';
+  writeFileSync(join(tasks, 'flipped/tests/ground_truth.json'), label);
+  const { code, stderr } = await evaluator([
+    'bake',
+    '--from',
+    tasks,
+    '--out',
+    join(folder, 'refused'),
+    '--check',
+  ]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('bake_check_failed')]);
+  expect(stderr).toContain('1 of 2 tasks');
+  expect(stderr).toContain('task flipped: flaky: oracle, restart: reward 0');
 });
