@@ -69,7 +69,8 @@ verify() {
   cd "$EVALUATOR_WORKDIR" || exit 102
   unset EVALUATOR_WORKDIR
   # The image's variables stay, but for those that would have our own programs load or read something else.
-  unset LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH BASH_ENV ENV PYTHONHOME PYTHONSTARTUP PYTEST_ADDOPTS PYTEST_PLUGINS
+  unset LD_PRELOAD LD_AUDIT GCONV_PATH OPENSSL_CONF OPENSSL_MODULES OPENSSL_ENGINES BASH_ENV ENV TCLLIBPATH \
+    PYTHONHOME PYTHONSTARTUP PYTEST_ADDOPTS PYTEST_PLUGINS
   PATH=/opt/evaluator/front:/opt/evaluator/front/shell:$PATH
   export PATH
   # Our own bash, whatever its first line says: /bin/bash may be the agent's.

@@ -5,14 +5,14 @@ import { EvaluatorError } from '../../guest/errors.ts';
 export type DebianMirror = { main: string; security: string };
 
 /**
- * The mirror that this machine's own apt uses, or the one that EVALUATOR_DEBIAN_MIRROR names (its security archive
+ * The mirror that this machine's own apt uses, or else its mmdebstrap (on Ubuntu, say), or the one that EVALUATOR_DEBIAN_MIRROR names (its security archive
  * is looked for beside it, as `ADDRESS-security`).
  * @throws toolchain_unavailable when the machine knows none.
  */
 export function debianMirror(env: NodeJS.ProcessEnv = process.env): DebianMirror {
   const named = env.EVALUATOR_DEBIAN_MIRROR?.replace(/\/+$/, '');
   if (named) return { main: named, security: `${named}-security` };
-  const found = findMirror(indexTargets());
+  const found = findMirror(indexTargets()) ?? findMirror(bootstrapSources());
   if (found !== null) return found;
   throw new EvaluatorError(
     'toolchain_unavailable',
@@ -23,6 +23,15 @@ export function debianMirror(env: NodeJS.ProcessEnv = process.env): DebianMirror
 function indexTargets(): string {
   const format = ['--format', '$(REPO_URI)', 'Created-By: Packages'];
   return spawnSync('apt-get', ['indextargets', ...format], { encoding: 'utf8' }).stdout ?? '';
+}
+
+/** What mmdebstrap would put into a new system's sources.list; the system itself is given up at once. */
+function bootstrapSources(): string {
+  const hook = '--setup-hook=cat "$1/etc/apt/sources.list"; false';
+  const options = ['--quiet', '--variant=custom', hook, 'trixie', '/dev/null'];
+  // mmdebstrap sends what its hooks print to stderr.
+  const { stderr } = spawnSync('mmdebstrap', options, { encoding: 'utf8' });
+  return (stderr ?? '').replaceAll(/^deb (\S+) .*$/gm, '$1');
 }
 
 /** `targets`: addresses of package archives, one a line. A Debian archive's ends with /debian, by custom. */
