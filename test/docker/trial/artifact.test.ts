@@ -120,8 +120,8 @@ describe.concurrent('more than may be carried over', () => {
     ],
     ['files above storage_mb', 'for n in 1 2 3; do truncate -s 30M $n; done', 'disk_limit', storage],
     [
-      'sixty thousand files',
-      'python3 -c "for n in range(60000): open(str(n), \'w\').close()"',
+      'sixty thousand names',
+      'python3 -c "import os\nfor n in range(60000): os.symlink(\'x\', str(n))"',
       'malformed_output',
       {},
     ],
