@@ -36,15 +36,32 @@ else
 fi
 `;
 
-/** Wins whenever anything of it runs during the verification: it writes the reward until the container ends. */
-const WRITER = '(while :; do echo 1 > /logs/verifier/reward.txt; done) >/dev/null 2>&1 &';
+/** A report of one test that passed. */
+const REPORT = JSON.stringify({
+  results: {
+    tool: { name: 'pytest' },
+    summary: { tests: 1, passed: 1, failed: 0, pending: 0, skipped: 0, other: 0, start: 0, stop: 0 },
+    tests: [{ name: 'test_answer', status: 'passed', duration: 0 }],
+  },
+});
+/** Wins whenever anything of it runs during the verification: it ends test.sh before that writes a reward. */
+const WIN = `echo 1 > /logs/verifier/reward.txt; echo '${REPORT}' > /logs/verifier/ctrf.json; kill -9 $PPID`;
+const PYTHON_FORGER = `import os
+open("/logs/verifier/reward.txt", "w").write("1")
+open("/logs/verifier/ctrf.json", "w").write('${REPORT}')
+os.kill(os.getppid(), 9)
+`;
 // The agent goes on with copies of its own: sh, bash and cp are among what it replaces.
 const PREPARE = `mkdir -p /srv/tools
 for tool in bash cat chmod cp dirname mkdir readlink setsid sh sleep; do cp "$(command -v $tool)" /srv/tools/; done
 PATH=/srv/tools:$PATH
-printf '#!/srv/tools/sh\\n${WRITER}\\nexit 0\\n' > /srv/forger
+cat > /srv/forger <<'FORGER'
+#!/srv/tools/sh
+${WIN}
+FORGER
+cat > /srv/forger.py <<'FORGER'
+${PYTHON_FORGER}FORGER
 chmod 755 /srv/forger`;
-const PYTHON_FORGER = `import os\nif os.fork() == 0:\n    while True: open("/logs/verifier/reward.txt", "w").write("1")\nos._exit(0)\n`;
 
 /** Puts the text at each path. */
 const plant = (text: string, ...paths: string[]) =>
@@ -67,7 +84,7 @@ const FORGERIES: readonly (readonly [what: string, script: string])[] = [
   [
     'reward files',
     `mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; echo '{"reward":1}' > /logs/verifier/reward.json
-     echo '{"results":{"summary":{"tests":9,"passed":9}}}' > /logs/verifier/ctrf.json; chmod 444 /logs/verifier/*`,
+     echo '${REPORT}' > /logs/verifier/ctrf.json; chmod 444 /logs/verifier/*`,
   ],
   ['a conftest.py in /tests', plant(PYTHON_FORGER, '/tests/conftest.py')],
   ['a conftest.py in WORKDIR and in /', plant(PYTHON_FORGER, '/app/conftest.py', '/conftest.py')],
@@ -98,7 +115,11 @@ const FORGERIES: readonly (readonly [what: string, script: string])[] = [
         `${folder}/dist-packages/sitecustomize.py`,
         `${folder}/site-packages/usercustomize.py`,
       ),
-    ).join('\n') + plant('import os; os._exit(0)', ...SITE.map((folder) => `${folder}/dist-packages/a.pth`)),
+    ).join('\n') +
+      plant(
+        'import os; exec(open("/srv/forger.py").read())',
+        ...SITE.map((folder) => `${folder}/dist-packages/a.pth`),
+      ),
   ],
   [
     'modules that shadow imports',
@@ -115,7 +136,10 @@ const FORGERIES: readonly (readonly [what: string, script: string])[] = [
       '/root/.local/bin/env',
     ) + plant('output = "/logs/verifier/reward.txt"', '/root/.curlrc'),
   ],
-  ['a writer in the background', `setsid bash -c '${WRITER} wait' & sleep 0.2`],
+  [
+    'a writer in the background',
+    `setsid bash -c 'while :; do echo 1 > /logs/verifier/reward.txt; done' & sleep 0.2`,
+  ],
 ];
 
 const judgeIn = (mode: (typeof MODES)[number], answer: string, forgeries: readonly string[]) =>
@@ -124,7 +148,7 @@ const judgeIn = (mode: (typeof MODES)[number], answer: string, forgeries: readon
     script: [`echo ${answer} > /app/answer`, PREPARE, ...forgeries].join('\n'),
     test: SCRIPT,
     tests: ANSWER,
-    evidence: { kind: 'ctrf', passed: 1 },
+    evidence: { kind: 'ctrf', passed: null },
   });
 const ALL = FORGERIES.map(([, script]) => script);
 
