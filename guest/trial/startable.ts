@@ -12,11 +12,12 @@ const MOUNTED_OVER = /^\/(dev|proc|sys)(\/|$)/;
  * remove it; a huge one fills its memory. @throws engine_*.
  */
 export async function isStartable(engine: Pick<Engine, 'statPath'>, containerId: string): Promise<boolean> {
-  const etc = await engine.statPath(containerId, '/etc');
+  const [etc, ...fine] = await Promise.all([
+    engine.statPath(containerId, '/etc'),
+    ...ACCOUNT_FILES.map((path) => isReadable(engine, containerId, path)),
+  ]);
   if (etc === null) return true;
-  if (!etc.isDirectory) return false;
-  const fine = await Promise.all(ACCOUNT_FILES.map((path) => isReadable(engine, containerId, path)));
-  return fine.every(Boolean);
+  return etc.isDirectory && fine.every(Boolean);
 }
 
 /** Absent, or a small regular file; images may link to one. */

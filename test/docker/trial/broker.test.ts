@@ -243,6 +243,14 @@ await asyncio.get_running_loop().run_in_executor(None, run)`,
     });
   });
 
+  it('ends with its bridge, which is the end of an agent that kills it, and no fault of ours', async () => {
+    const body = `subprocess.run("kill -9 -1 2>/dev/null || true", shell=True)
+os.kill(-1, 9)`;
+    expect(await judge(trial, { script: '', brokered: agent(body) })).toBe('reward 1');
+  });
+});
+
+describe('a flood over the socket', () => {
   it('costs the guest little: a line without end, and a flood of lines', async () => {
     const before = process.memoryUsage().rss;
     let peak = before;
@@ -262,13 +270,7 @@ def run():
 await asyncio.get_running_loop().run_in_executor(None, run)`;
     await look('flood', body);
     clearInterval(sampler);
-    expect(peak - before).toBeLessThan(200 * 1024 * 1024);
-  });
-
-  it('ends with its bridge, which is the end of an agent that kills it, and no fault of ours', async () => {
-    const body = `subprocess.run("kill -9 -1 2>/dev/null || true", shell=True)
-os.kill(-1, 9)`;
-    expect(await judge(trial, { script: '', brokered: agent(body) })).toBe('reward 1');
+    expect(peak - before).toBeLessThan(80 * 1024 * 1024);
   });
 });
 
