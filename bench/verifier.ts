@@ -8,7 +8,7 @@ import { spread } from './statistics.ts';
  * installing the same two packages from the machine's package index costs. `verifier.ts [DATASET TASK]` takes
  * another task, with its unchanged tests.
  */
-const RUNS = 10;
+const RUNS = 6;
 const IMAGE = 'python:3.13-slim-bookworm';
 const [dataset = join(ROOT, 'bench/verifier'), task = 'usual'] = process.argv.slice(2);
 
@@ -38,7 +38,7 @@ const reps: Rep[] = [];
 const network: number[] = [];
 for (let run = 0; run < RUNS; run++) {
   reps.push(...verification());
-  if (run < 5) network.push(overNetwork());
+  if (run < 3) network.push(overNetwork());
 }
 const own = reps.map(toReward);
 console.log(
