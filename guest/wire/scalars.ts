@@ -49,7 +49,7 @@ export function parseSchema<T>(schema: z.ZodType<T>, value: unknown, document: s
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  const path = issue?.path.map(String).join('.') || '(root)';
-  const what = printable(`${path}: ${issue?.message ?? 'invalid'}`);
+  const path = issue?.path.map(String).join('.') ?? '';
+  const what = printable(`${path === '' ? '' : `${path}: `}${issue?.message ?? 'invalid'}`);
   throw new EvaluatorError('schema_invalid', `${document}: ${what}`);
 }

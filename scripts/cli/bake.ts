@@ -114,7 +114,7 @@ export async function bake(argv: readonly string[]): Promise<number> {
     }),
     onProgress: (message) => process.stderr.write(`${message}\n`),
   }).catch((error) => {
-    if (values.json) printJson(report);
+    if (values.json && 'check' in report) printJson(report);
     throw error;
   });
   if (values.json) {

@@ -82,10 +82,11 @@ async function main(argv: readonly string[]): Promise<number> {
   return (await verb.load())(rest);
 }
 
-/** One line for a person, never a stack; the exit code says the rest. */
+/** For a person, never a stack: a line with the code, below it the verb's usage; the exit code says the rest. */
 function fail(error: unknown): number {
   const { message, code } = asEvaluatorError(error);
-  process.stderr.write(`evaluator: ${message} [${code}]\n`);
+  const [line, ...usage] = message.split('\n');
+  process.stderr.write(`${[`evaluator: ${line} [${code}]`, ...usage].join('\n')}\n`);
   return exitCodeOf(asEvaluatorError(error));
 }
 

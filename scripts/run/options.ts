@@ -21,7 +21,7 @@ Judges an agent on tasks: a simulated TDX machine, a challenge and the guest run
   --agent WHAT       a folder or ZIP with agent.yaml, or one of ours that check tasks: oracle, nop, auditor
   --track NAME       skills, mcp_servers, packages, repositories or terminal-bench (default)
   --tasks a,b        these tasks only (default: all)
-  --reps N           repetitions per task, 1 to 64 (default: the track's, 3 on terminal-bench)
+  --reps N           repetitions per task, 1 to 64 (default: 3 on terminal-bench; elsewhere the mechanism's, and no other)
   --concurrency N    reps at once at the most, 1 to 64 (default: the machine's CPUs)
   --policy NAME      terminal-bench: vote, a strict majority of reps passes (default), or mean, the mean reward
   --solutions DIR    plain tasks for the oracle, beside a baked cache
