@@ -15,6 +15,8 @@ Makes base images from Debian packages (mmdebstrap, as root). What is there alre
   --for agents     what brokered agents run in, Python 3 and the locked Node: ${AGENT_RUNTIME}
   --engine SOCKET  the container engine (default ${DEFAULT_ENGINE_SOCKET})
   --json           one JSON object on stdout
+
+exit codes: 0 done, 2 usage or refused input, 5 infrastructure
 `;
 
 async function makeFor(

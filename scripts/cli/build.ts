@@ -39,6 +39,8 @@ Changes that are not committed are not in it. Nothing is pushed.
   --load           give the image to the container engine too (buildah)
   --engine SOCKET  the container engine (default ${DEFAULT_ENGINE_SOCKET})
   --json           one JSON object on stdout
+
+exit codes: 0 built, 2 usage or refused input, 5 infrastructure, or two builds that differ
 `;
 
 function parseRole(text: string): ImageRole {

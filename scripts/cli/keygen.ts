@@ -9,6 +9,8 @@ enters an image, and whoever has it can read every cache that was sealed under i
 
   --out FILE  where the key goes; an existing file is never overwritten
   --json      one JSON object on stdout
+
+exit codes: 0 done, 2 usage, or a file that is there already or cannot be written
 `;
 
 /**

@@ -7,10 +7,26 @@ import { FAULT_NAMES, parseFault } from '../../simulator/faults.ts';
 import { ROOT_CRL_PATH, startPcs } from '../../simulator/pcs.ts';
 import { createPlatform, type Platform } from '../../simulator/platform.ts';
 import { createKmsChain } from '../../simulator/tls-key.ts';
-import { parseOptions, required } from './arguments.ts';
+import { parseOptions, printHelp, required } from './arguments.ts';
 
-const USAGE = `evaluator simulate --socket PATH --app-compose FILE --seed HEX [--out DIR] [--fault NAME[=VALUE]]... [--pcs-port N]
-faults: ${FAULT_NAMES.join(', ')}`;
+const USAGE =
+  'evaluator simulate --socket PATH --app-compose FILE --seed HEX [--out DIR] [--fault NAME[=VALUE]]... [--pcs-port N]';
+const HELP = `usage: ${USAGE}
+
+Serves a simulated TDX machine on a socket, as dstack's guest agent does. Prints one JSON line when it is ready and
+runs until SIGINT or SIGTERM. Its quotes are signed under a root of its own: no verifier of Intel's takes them.
+
+  --socket PATH            where it listens
+  --app-compose FILE       what it was booted with: its compose hash is that file's
+  --seed HEX               32 to 128 hex digits, from which all its keys come
+  --out DIR                root, collateral and measurement go here, and the key service's root
+  --fault NAME[=VALUE]     a machine that is wrong in this way; may be repeated
+                           (${FAULT_NAMES.slice(0, 6).join(', ')},
+                           ${FAULT_NAMES.slice(6).join(', ')})
+  --pcs-port N             serve the collateral too, as Intel's server does, on this port of 127.0.0.1
+
+exit codes: 2 usage, 130/143 ended by SIGINT, SIGTERM
+`;
 
 /** By convention 128 plus the number of the signal. */
 const SIGNAL_EXITS = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -77,10 +93,7 @@ export async function simulate(argv: readonly string[]): Promise<number> {
     },
     USAGE,
   );
-  if (values.help) {
-    process.stdout.write(`usage: ${USAGE}\n`);
-    return 0;
-  }
+  if (values.help) return printHelp(HELP);
   const socketPath = required(values.socket, 'socket', USAGE);
   const composePath = required(values['app-compose'], 'app-compose', USAGE);
   const seed = parseSeed(required(values.seed, 'seed', USAGE));

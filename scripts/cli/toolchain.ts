@@ -21,6 +21,8 @@ Builds the verifier's tools as a bake does, and prints their digest, size and ev
   --locked      refuse other versions than those of debian.lock
   --refresh     build nothing; rewrite debian.lock with the versions that the Debian archive serves now
   --json        one JSON object on stdout
+
+exit codes: 0 done, 2 usage or refused input, 5 infrastructure
 `;
 
 /**
@@ -46,7 +48,10 @@ export async function toolchain(argv: readonly string[]): Promise<number> {
   const scripts = await testScripts(values.for);
   const built = await buildTo(values.out ?? null, scripts, values.locked ? 'locked' : 'served');
   const lines = [toolchainLine(built), ...packageLines(built)];
-  process.stdout.write(values.json ? `${JSON.stringify(built)}\n` : `${lines.join('\n')}\n`);
+  const { sizeBytes, ...rest } = built;
+  process.stdout.write(
+    values.json ? `${JSON.stringify({ ...rest, size_bytes: sizeBytes })}\n` : `${lines.join('\n')}\n`,
+  );
   return 0;
 }
 
