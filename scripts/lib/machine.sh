@@ -30,6 +30,10 @@ ensure_engine() {
   engine_answers && return 0
   need_packages dockerd=docker.io iptables=iptables
   engine_answers && return 0
+  if [ "$(id -u)" != 0 ]; then
+    say "no container engine answers this user at /var/run/docker.sock; start one, or run this as root"
+    exit 2
+  fi
   log=$(mktemp)
   say "starting dockerd (log: $log)"
   setsid dockerd >"$log" 2>&1 </dev/null &

@@ -48,10 +48,12 @@ export function splitTag(name: string): { repo: string; tag: string } {
   return { repo: name.slice(0, colon), tag: name.slice(colon + 1) };
 }
 
-/** A connection that failed as a sentence that says what to start; any other error as it is. */
+/** A connection that failed as a sentence that says what to do about it; any other error as it is. */
 export function engineAbsence(socketPath: string, cause: unknown): unknown {
   if (!isEvaluatorError(cause, 'engine_unreachable')) return cause;
-  const hint = `no container engine answers at ${socketPath}; start one (systemctl start docker, or dockerd), or name its socket with --engine`;
+  const hint = cause.message.includes('(EACCES)')
+    ? `the container engine's socket ${socketPath} is not open to this user: run this as root or as a member of the socket's group, or name another with --engine`
+    : `no container engine answers at ${socketPath}; start one (systemctl start docker, or dockerd), or name its socket with --engine`;
   return new EvaluatorError('engine_absent', hint, { cause });
 }
 
