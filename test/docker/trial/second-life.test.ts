@@ -122,7 +122,9 @@ env | sort; pwd; id -u; cat; ls /dev/shm; ls -d /.evaluator-* 2>/dev/null; echo 
       expect.arrayContaining([
         'HOME=/root',
         'PWD=/app',
-        expect.stringMatching(/^PATH=\/opt\/evaluator\/front:\/usr\/local\/sbin:/),
+        expect.stringMatching(
+          /^PATH=\/opt\/evaluator\/front:\/opt\/evaluator\/front\/shell:\/usr\/local\/sbin:/,
+        ),
       ]),
     );
     expect(lines.join('\n')).not.toMatch(/EVIL|TASK_|AGENT_|left|evaluator-/);
