@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { containersOf, judge, judgeBeside } from '../../support/judged.ts';
-import { startTrial, type TrialHarness } from '../../support/trial.ts';
+import { ANSWER_TEST, startTrial, type TrialHarness } from '../../support/trial.ts';
 
 const MIB = 1024 * 1024;
 const RIGHT = 'echo right > /app/answer';
@@ -60,12 +60,13 @@ for n in range(3000): os.mkdir('d'); os.chdir('d')"`,
   });
 
   it('is ended in its second life too, and the reward is 0', async () => {
-    // The tests are run by what the agent left as bash.
-    const script = `${RIGHT}; rm /app/fill*; printf '#!/opt/evaluator/busybox sh\\n${FILL}\\n' > /app/b
-      chmod 755 /app/b; cp /app/b /bin/bash.new; mv /bin/bash.new /bin/bash`;
+    const script = `${RIGHT}; rm /app/fill*; printf '#!/opt/evaluator/busybox sh\\n${FILL}\\n' > /app/program
+      chmod 755 /app/program`;
     const started = Date.now();
     const result = await judgeBeside(trial, {
       script,
+      // As tests do that try what was written.
+      test: `${ANSWER_TEST}[ ! -x /app/program ] || /app/program\n`,
       limits: { storage_bytes: 32 * MIB },
       diskReserveBytes: 1e15,
     });

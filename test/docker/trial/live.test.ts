@@ -102,7 +102,6 @@ describe.concurrent('a live task', () => {
   });
 
   it.each([
-    ['bash', 'rm -f /bin/bash /usr/bin/bash'],
     ['WORKDIR', 'cd /; rm -rf /app; touch /app'],
     ['/etc/passwd, now a pipe', 'rm /etc/passwd; mkfifo /etc/passwd'],
     [
@@ -116,6 +115,12 @@ describe.concurrent('a live task', () => {
   ])('is charged with what it broke: %s, reward 0', async (_, sabotage) => {
     const test = '#!/bin/bash\nsleep 1; echo 1 > /logs/verifier/reward.txt\n';
     expect(await judge(trial, { script: sabotage, test, mode: 'live' })).toBe('reward 0');
+  });
+
+  it('loses nothing with the shells of its image: the tests have a shell of ours', async () => {
+    const test = '#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n';
+    const script = 'rm -f /bin/bash /usr/bin/bash /bin/sh /usr/bin/sh';
+    expect(await judge(trial, { script, test, mode: 'live' })).toBe('reward 1');
   });
 
   it('fails when its agent ended the container', async () => {
