@@ -22,7 +22,7 @@ describe('a container of a compose', () => {
   const body = containerBody(readService(deployed), {
     imageId: 'sha256:1',
     values: { EVAL_PLAN: 'plan', EVAL_RUN_TOKEN: 'token', NOT_NAMED: 'x' },
-    sources: new Map([['/var/run/dstack.sock', '/work/dstack.sock']]),
+    sources: new Map([['/var/run/dstack.sock', '/run/desk/dstack.sock']]),
     network: 'bridge-of-mine',
     labels: { of: 'mine' },
   });
@@ -41,7 +41,7 @@ describe('a container of a compose', () => {
         NetworkMode: 'bridge-of-mine',
         Mounts: [
           { Type: 'bind', Source: '/var/run/docker.sock', Target: '/var/run/docker.sock', ReadOnly: false },
-          { Type: 'bind', Source: '/work/dstack.sock', Target: '/var/run/dstack.sock', ReadOnly: false },
+          { Type: 'bind', Source: '/run/desk/dstack.sock', Target: '/var/run/dstack.sock', ReadOnly: false },
           { Type: 'bind', Source: '/sys/fs/cgroup', Target: '/sys/fs/cgroup', ReadOnly: true },
         ],
       },
