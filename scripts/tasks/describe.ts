@@ -59,7 +59,7 @@ export async function describeTask(
 ): Promise<ManifestTask> {
   const digests = digestFiles(task.files);
   const digest = taskDigest(digests);
-  const { image, source, base, workdir } = await resolveImage(store, task, digest, silent);
+  const { image, source, base, workdir } = await resolveImage(store, task, silent);
   const verifier = live.includes(task.taskId) ? 'live' : task.config.verifier.mode;
   return {
     task_id: task.taskId,

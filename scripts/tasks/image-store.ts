@@ -18,7 +18,8 @@ const digestsAnswer = z.object({ RepoDigests: z.array(z.string()).nullish() });
 
 export interface BuildRequest {
   context: Buffer;
-  tag: string;
+  /** What it is for, in the words of an error. */
+  of: string;
   timeoutMs: number;
   onProgress(progress: Progress): void;
 }
@@ -125,9 +126,9 @@ export async function connectImageStore(socketPath: string): Promise<ImageStore>
       return (await upload('load', file, IMPORT_MS, request, () => {})).error;
     },
 
-    build({ context, tag, timeoutMs, onProgress }) {
-      const query = { t: tag, dockerfile: 'Dockerfile', rm: '1', forcerm: '1' };
-      return upload('build', tag, timeoutMs, { path: '/build', query, upload: context }, onProgress);
+    build({ context, of, timeoutMs, onProgress }) {
+      const query = { dockerfile: 'Dockerfile', rm: '1', forcerm: '1' };
+      return upload('build', of, timeoutMs, { path: '/build', query, upload: context }, onProgress);
     },
   };
 }

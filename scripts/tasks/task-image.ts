@@ -85,12 +85,13 @@ function buildContext(task: SourceTask): Buffer {
   ]);
 }
 
-function imageName(taskId: string, taskDigest: string): string {
+/** Of what it is named for alone: the same image keeps one name, however often a task is baked, and no two share one. */
+export function taskImageName(taskId: string, imageId: string): string {
   const name = taskId
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '');
-  return `cvm-evaluator/task-${name}:${taskDigest.slice(0, 12)}`;
+  return `cvm-evaluator/task-${name}:${imageId.replace('sha256:', '').slice(0, 32)}`;
 }
 
 /** A build prints what the task's author likes, escape sequences included; a terminal must not obey it. */
@@ -100,13 +101,13 @@ function lastLines(output: string): string {
   return shown.slice(-KEPT_LINES).join('\n');
 }
 
-async function buildImage(store: ImageStore, task: SourceTask, taskDigest: string): Promise<TaskImageRef> {
+async function buildImage(store: ImageStore, task: SourceTask): Promise<TaskImageRef> {
   const where = `task ${task.taskId}`;
   let output = '';
-  const { error } = await store
+  const { imageId, error } = await store
     .build({
       context: buildContext(task),
-      tag: imageName(task.taskId, taskDigest),
+      of: where,
       timeoutMs: task.config.environment.buildTimeoutSec * 1000,
       onProgress: ({ stream }) => {
         output = (output + (stream ?? '')).slice(-KEPT_OUTPUT);
@@ -117,12 +118,14 @@ async function buildImage(store: ImageStore, task: SourceTask, taskDigest: strin
       const limit = `build_timeout_sec (${task.config.environment.buildTimeoutSec} s) is over`;
       throw new EvaluatorError('image_build_failed', `${where}: ${limit}\n${lastLines(output)}`, { cause });
     });
-  const built = error === null ? await store.inspect(imageName(task.taskId, taskDigest)) : null;
+  const built = error === null && imageId !== null ? await store.inspect(imageId) : null;
   if (built === null)
     throw new EvaluatorError(
       'image_build_failed',
       `${where}: environment/Dockerfile did not build: ${error ?? 'no image'}\n${lastLines(output)}`,
     );
+  // Without a name, an engine's prune would take it.
+  await store.tag(built.id, taskImageName(task.taskId, built.id));
   const dockerfile = task.files.find((file) => file.path === `${CONTEXT}Dockerfile`)?.bytes.toString('utf8');
   const bases = await Promise.all(baseImages(dockerfile ?? '').map((name) => store.inspect(name)));
   const isStandIn = [built, ...bases].some((image) => image?.labels[STAND_IN_LABEL] === STAND_IN_VALUE);
@@ -138,13 +141,12 @@ async function buildImage(store: ImageStore, task: SourceTask, taskDigest: strin
 export async function resolveImage(
   store: ImageStore,
   task: SourceTask,
-  taskDigest: string,
   silent: SilentRegistries,
 ): Promise<ResolvedImage> {
   const where = `task ${task.taskId}`;
   const tag = task.config.environment.dockerImage;
   const pulled = tag === null ? null : await pullByDigest(store, tag, silent, where);
-  const resolved = pulled ?? (await buildImage(store, task, taskDigest));
+  const resolved = pulled ?? (await buildImage(store, task));
   const image = await store.inspect(resolved.image);
   if (image === null)
     throw new EvaluatorError('image_pull_failed', `${where}: the engine has lost ${resolved.image}`);

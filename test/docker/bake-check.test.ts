@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openCache } from '../../guest/tasks/cache.ts';
 import { type BakeCheck, type BakeOptions, bakeTasks } from '../../scripts/tasks/bake.ts';
 import type { TaskCheck } from '../../scripts/tasks/check-task.ts';
+import { taskImageName } from '../../scripts/tasks/task-image.ts';
 import { buildBaseToolchain } from '../../scripts/toolchain/build.ts';
 import { type Files, scratchFolder, writeFiles } from '../support/plain-task.ts';
 import { GOLDEN_KEY } from '../support/sealed-cache.ts';
@@ -66,7 +67,7 @@ async function prepare(
       onChecked: (found) => {
         run.checks.push(...found.checks);
         run.unbuilt.push(...found.unbuilt.map(({ code }) => code));
-        if (typeof from !== 'string') for (const { image } of found.checks) built.add(image);
+        for (const { taskId, image } of found.checks) built.add(taskImageName(taskId, image));
       },
       ...check,
     },

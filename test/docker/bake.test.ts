@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
@@ -6,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openCache } from '../../guest/tasks/cache.ts';
 import { taskKey } from '../../guest/tasks/task-key.ts';
 import { type BakeOptions, bakeTasks } from '../../scripts/tasks/bake.ts';
+import { taskImageName } from '../../scripts/tasks/task-image.ts';
 import { type Files, PLAIN_TASK, scratchFolder, writeFiles } from '../support/plain-task.ts';
 import { GOLDEN_KEY, labelled } from '../support/sealed-cache.ts';
 import { rejectionCode } from '../support/throws.ts';
@@ -50,7 +52,7 @@ async function bake(tasks: Readonly<Record<string, Files>>, change: Partial<Bake
   };
   const run = () =>
     bakeTasks(options).then((result) => {
-      for (const { image } of result.manifest.tasks) built.add(image);
+      for (const { task_id, image } of result.manifest.tasks) built.add(taskImageName(task_id, image));
       return result;
     });
   return { folder, options, run };
@@ -94,6 +96,25 @@ describe('bakeTasks', () => {
     const once = await bake({ demo: files, other: files });
     const again = await bake({ demo: files, other: files });
     expect((await once.run()).cacheDigest).toBe((await again.run()).cacheDigest);
+  });
+
+  it('gives an image one name however often it is baked, sealed too, and never two images one name', async () => {
+    const seal = { goldenKey: GOLDEN_KEY, random: randomBytes };
+    const names = async (files: Files) => {
+      const { manifest } = await (await bake({ 'one.task': files, one_task: files }, { seal })).run();
+      return manifest.tasks.map(({ task_id, image }) => [task_id, image, taskImageName(task_id, image)]);
+    };
+    const files = task('COPY run.txt /app/');
+    const [first, again] = [await names(files), await names(files)];
+    expect(again).toEqual(first);
+    expect(first[0]?.[1]).toBe(first[1]?.[1]);
+    const other = await names({ ...files, 'environment/run.txt': 'another\n' });
+    for (const [taskId, image, name] of [...first, ...other]) {
+      const { stdout } = await docker('image', 'inspect', '--format', '{{.Id}}', String(name));
+      expect(stdout.trim(), taskId).toBe(image);
+    }
+    const listed = await docker('images', '--quiet', '--filter', 'reference=cvm-evaluator/task-one-task');
+    expect(listed.stdout.split('\n').filter(Boolean)).toHaveLength(2);
   });
 
   it('marks what is live, takes only what was asked, and puts the tools beside', async () => {

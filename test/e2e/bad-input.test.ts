@@ -15,6 +15,7 @@ import { planKeys, signedPlan } from '../support/plan.ts';
 import { MANIFEST, rawZip } from '../support/raw-zip.ts';
 import { scratchForFile } from '../support/scratch.ts';
 import { ownedObjects, SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
+import { removeTaskImages } from '../support/task-images.ts';
 
 const folder = scratchForFile();
 const at = (...path: string[]) => join(folder, ...path);
@@ -24,6 +25,7 @@ async function badTask(name: string, toml: string): Promise<string> {
   return writeTasks(at(name), { small: { ...SMALL_TASK, 'task.toml': toml } });
 }
 
+removeTaskImages(['small']);
 beforeAll(async () => {
   await ensureTestImage();
   await writeTasks(at('tasks'), { small: SMALL_TASK });

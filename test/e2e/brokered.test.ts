@@ -7,12 +7,14 @@ import { connectImageStore } from '../../scripts/tasks/image-store.ts';
 import { ENGINE_SOCKET } from '../docker/fixtures.ts';
 import { evaluator } from '../support/evaluator.ts';
 import { scratchForFile } from '../support/scratch.ts';
+import { removeTaskImages } from '../support/task-images.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const AGENTS = join(ROOT, 'test/fixtures/agents');
 const folder = scratchForFile();
 const cache = join(folder, 'cache');
 
+removeTaskImages(['word-tally']);
 beforeAll(async () => {
   const tasks = join(ROOT, 'task-cache');
   const baked = await evaluator(['bake', '--from', tasks, '--only', 'word-tally', '--out', cache]);

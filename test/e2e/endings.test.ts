@@ -12,12 +12,14 @@ import {
 } from '../support/evaluator.ts';
 import { scratchForFile } from '../support/scratch.ts';
 import { ownedObjects, SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
+import { removeTaskImages } from '../support/task-images.ts';
 
 const folder = scratchForFile();
 const cache = join(folder, 'cache');
 let tasks = '';
 let sleeper = '';
 
+removeTaskImages(['small']);
 beforeAll(async () => {
   await ensureTestImage();
   const open = SMALL_TASK['task.toml']?.replace('allow_internet = false', 'allow_internet = true') ?? '';

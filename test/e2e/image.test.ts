@@ -28,6 +28,7 @@ import {
 import { type Refusals, startRefusals } from '../support/guest-refusals.ts';
 import { scratchForFile } from '../support/scratch.ts';
 import { SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
+import { removeTaskImages } from '../support/task-images.ts';
 
 const WIDER = join(import.meta.dirname, '../support/wider-run.ts');
 const folder = scratchForFile();
@@ -72,6 +73,7 @@ let plan: EvalPlan;
 let tag = '';
 let seen: Seen;
 
+removeTaskImages(['small']);
 beforeAll(async () => {
   await ensureTestImage();
   await makeGuestBase(LOCKED_NODE, () => {});

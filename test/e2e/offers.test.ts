@@ -8,6 +8,9 @@ import { evaluator } from '../support/evaluator.ts';
 import { pin, startIndexDouble, wheel } from '../support/package-index.ts';
 import { scratchFolder } from '../support/plain-task.ts';
 import { SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
+import { removeTaskImages } from '../support/task-images.ts';
+
+removeTaskImages(['small']);
 
 const API_KEY = 'sk-upstream-secret';
 const WORD = wheel('word', '1.0', { 'word.py': 'word = "right"\n' });

@@ -16,6 +16,7 @@ import {
 import { type Ended, evaluator } from '../support/evaluator.ts';
 import { scratchForFile } from '../support/scratch.ts';
 import { writeAgent } from '../support/small-run.ts';
+import { removeTaskImages } from '../support/task-images.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const AGENT = join(ROOT, 'test/fixtures/agents/word-tally');
@@ -27,6 +28,7 @@ const out = (name: string) => join(folder, name);
 
 let model: OpenChatDouble;
 let behaviour: Behaviour = replying(completion());
+removeTaskImages(['word-tally']);
 beforeAll(async () => {
   model = await openChatDouble((response, request) => behaviour(response, request), { scheme: 'http' });
 });

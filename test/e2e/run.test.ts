@@ -8,6 +8,7 @@ import { zipDirectory } from '../../scripts/agent/zip-directory.ts';
 import { type Ended, evaluator } from '../support/evaluator.ts';
 import { scratchForFile } from '../support/scratch.ts';
 import { writeAgent } from '../support/small-run.ts';
+import { removeTaskImages } from '../support/task-images.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const TASKS = join(ROOT, 'task-cache');
@@ -39,6 +40,7 @@ const HALF = "printf '%s\\n' 91.44 42.16 13.81 2.27 0 0 0 0 > /app/answers.txt\n
 const NAMES = ['oracle', 'nop', 'folder', 'zip', 'half'] as const;
 let ended: Record<(typeof NAMES)[number], Ended>;
 
+removeTaskImages(['word-tally', 'unit-quiz']);
 beforeAll(async () => {
   const baked = await evaluator(['bake', '--from', TASKS, '--only', 'word-tally,unit-quiz', '--out', cache]);
   expect(baked.code, baked.stderr).toBe(0);

@@ -9,6 +9,7 @@ import { ensureTestImage } from '../docker/fixtures.ts';
 import { type Ended, evaluator, startEvaluator } from '../support/evaluator.ts';
 import { scratchForFile } from '../support/scratch.ts';
 import { ownedObjects, SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
+import { removeTaskImages } from '../support/task-images.ts';
 
 const sh = promisify(execFile);
 
@@ -87,6 +88,7 @@ let ended: Ended;
 /** What the guest's and the challenge's folders held while they ran. */
 const seenWhileRunning = new Set<string>();
 
+removeTaskImages(['secretive']);
 beforeAll(async () => {
   await ensureTestImage();
   const plain = await writeTasks(place('plain'), {

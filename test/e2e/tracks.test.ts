@@ -1,11 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pLimit from 'p-limit';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parseResult } from '../../guest/wire/result.ts';
 import { type Ended, evaluator } from '../support/evaluator.ts';
 import { scratchForFile } from '../support/scratch.ts';
+import { removeTaskImages } from '../support/task-images.ts';
 
 const TASKS = join(import.meta.dirname, '../../task-cache');
 const folder = scratchForFile();
@@ -42,6 +42,7 @@ const BAKED = [
   'repo-guestbook',
   'repo-reports',
 ];
+removeTaskImages([...BAKED, 'honest', 'flipped']);
 let ended: Record<'auditor' | 'nop' | 'oracle' | 'repositories', Ended>;
 beforeAll(async () => {
   expect((await evaluator(['keygen', '--out', key])).code).toBe(0);
@@ -67,18 +68,6 @@ beforeAll(async () => {
   ]);
   ended = { auditor, nop, oracle, repositories };
 }, 400_000);
-
-/** Salts make every sealed bake's tags its own. */
-afterAll(() => {
-  const { tasks } = JSON.parse(readFileSync(join(cache, 'manifest.json'), 'utf8')) as {
-    tasks: { task_id: string; task_digest: string }[];
-  };
-  const tags = tasks.map((task) => `cvm-evaluator/task-${task.task_id}:${task.task_digest.slice(0, 12)}`);
-  const names = ['honest', 'flipped'].map((name) => `--filter=reference=cvm-evaluator/task-${name}`);
-  const list = ['images', '--format', '{{.Repository}}:{{.Tag}}', ...names];
-  const others = execFileSync('docker', list, { encoding: 'utf8' }).split('\n').filter(Boolean);
-  execFileSync('docker', ['rmi', '--force', ...tags, ...others], { stdio: 'ignore' });
-});
 
 const summaryOf = (name: keyof typeof ended) => {
   expect(ended[name].code, ended[name].stderr).toBe(0);
