@@ -1,7 +1,7 @@
 import { EvaluatorError } from '../../guest/errors.ts';
 
 /**
- * Paths compiled into a library from which it would load code, or learn what code to load, out of the container.
+ * Paths compiled into a library or a program from which it would load code, or learn what code to load, out of the container.
  * The agent was root there. The first folder of each, three letters long, is overwritten by /sys, which is read-only
  * and holds none of them.
  */
@@ -27,6 +27,8 @@ const CODE_PATHS: Readonly<Record<string, readonly string[]>> = {
     '/usr/lib/x86_64-linux-gnu/engines-3',
     '/usr/lib/x86_64-linux-gnu/ossl-modules',
   ],
+  // Specs, which say what to start, start files and programs.
+  gcc: ['/usr/lib/gcc/', '/usr/libexec/gcc/'],
   'libgssapi_krb5.so.2': ['/etc/gss/mech', '/etc/gss/mech.d/*.conf', '/usr/lib/x86_64-linux-gnu/gss/'],
 };
 

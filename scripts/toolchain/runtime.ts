@@ -6,6 +6,8 @@ import { RECIPES, type Recipe } from './recipes.ts';
 import type { ToolFile } from './tool-file.ts';
 
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu';
+/** What is linked against, and never loaded. */
+const SYSROOT = 'runtime/sysroot/';
 const LOADER = 'ld-linux-x86-64.so.2';
 /** What compiled wheels may ask for, and what glibc loads by name. */
 const ALWAYS = [
@@ -30,24 +32,39 @@ export function runtimeFiles(
 }
 
 function programs(debs: readonly DebFiles[], recipe: Recipe): ToolFile[] {
-  return recipe.programs.flatMap((path) => {
-    const found = readFrom(debs, path);
-    if (found === null) throw new EvaluatorError('toolchain_invalid', `no locked package holds ${path}`);
-    const name = path.slice(path.lastIndexOf('/') + 1).replace('x86_64-linux-gnu-', '');
-    const program: ToolFile = { path: `runtime/bin/${name}`, mode: 0o755, bytes: found.bytes };
-    return recipe.place === undefined ? [program] : [program, wrapper(name, recipe, recipe.place)];
+  const started = recipe.programs.flatMap((path) => {
+    const program = programFile(debs, path);
+    if (recipe.place === undefined) return [program];
+    const folder = recipe.place === 'front' ? 'front' : 'front/installed';
+    const names = [nameOf(path), ...(recipe.aliases ?? [])];
+    return [program, ...names.map((name) => wrapper(`${folder}/${name}`, nameOf(path), recipe))];
   });
+  const helpers = (recipe.helpers ?? []).flatMap((path) => [
+    programFile(debs, path),
+    wrapper(`runtime/libexec/${nameOf(path)}`, nameOf(path), {}),
+  ]);
+  return [...started, ...helpers];
 }
 
-/** The command of the front that starts a program: with the volume's loader, whatever the image has or lacks. */
-function wrapper(name: string, recipe: Recipe, place: 'front' | 'image'): ToolFile {
+function programFile(debs: readonly DebFiles[], path: string): ToolFile {
+  const found = readFrom(debs, path);
+  if (found === null) throw new EvaluatorError('toolchain_invalid', `no locked package holds ${path}`);
+  const name = nameOf(path);
+  return { path: `runtime/bin/${name}`, mode: 0o755, bytes: confine(name, found.bytes) };
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1).replace('x86_64-linux-gnu-', '');
+}
+
+/** The command that starts a program: with the volume's loader, whatever the image has or lacks. */
+function wrapper(path: string, name: string, recipe: Pick<Recipe, 'prepare' | 'arguments'>): ToolFile {
   const lines = [
     '#!/opt/evaluator/busybox sh',
     '. /opt/evaluator/front/lib/runtime.sh',
     ...(recipe.prepare === undefined ? [] : [recipe.prepare]),
     `own ${[name, ...(recipe.arguments === undefined ? [] : [recipe.arguments]), '"$@"'].join(' ')}`,
   ];
-  const path = place === 'front' ? `front/${name}` : `front/installed/${name}`;
   return { path, mode: 0o755, bytes: Buffer.from(`${lines.join('\n')}\n`) };
 }
 
@@ -59,9 +76,15 @@ function data(debs: readonly DebFiles[], recipe: Recipe): ToolFile[] {
       const found = except.test(rest) ? null : readFrom(debs, path);
       if (found === null) return [];
       const mode = (found.mode & 0o100) !== 0 && isProgram(found.bytes) ? 0o755 : 0o644;
-      return [{ path: `runtime/${to}${rest}`, mode, bytes: found.bytes }];
+      return [{ path: `runtime/${to}${rest}`, mode, bytes: relocated(rest, found.bytes) }];
     });
   });
+}
+
+/** What Python knows of its own place: its headers are in the volume, and the image may have others. */
+function relocated(path: string, bytes: Buffer): Buffer {
+  if (!/^_sysconfigdata_.*\.py$/.test(path)) return bytes;
+  return Buffer.from(bytes.toString('utf8').replaceAll("'/usr/include/", "'/opt/evaluator/runtime/include/"));
 }
 
 function isProgram(bytes: Buffer): boolean {
@@ -70,9 +93,10 @@ function isProgram(bytes: Buffer): boolean {
 
 /** The closure over DT_NEEDED; a library that a wheel brings itself is found there. */
 function libraries(debs: readonly DebFiles[], users: readonly ToolFile[]): ToolFile[] {
-  const own = new Set(users.map(({ path }) => path.slice(path.lastIndexOf('/') + 1)));
+  const loaded = users.filter(({ path }) => !path.startsWith(SYSROOT));
+  const own = new Set(loaded.map(({ path }) => path.slice(path.lastIndexOf('/') + 1)));
   const found = new Map<string, ToolFile>();
-  const open = [...ALWAYS.map((soname) => ({ soname, by: 'the runtime' })), ...users.flatMap(needsOf)];
+  const open = [...ALWAYS.map((soname) => ({ soname, by: 'the runtime' })), ...loaded.flatMap(needsOf)];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { soname, by } = next;
     if (found.has(soname) || own.has(soname)) continue;
