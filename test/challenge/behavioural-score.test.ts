@@ -16,7 +16,8 @@ import { encodeResult } from '../../guest/wire/result.ts';
 import type { BehaviouralVerdict, ScoreRecord } from '../../guest/wire/score-record.ts';
 import { labelledTask, PLANTED_TASK } from '../support/audit-tasks.ts';
 import { type TestChallenge, testChallenge } from '../support/challenge-in-process.ts';
-import { scratchFolder, writeCache } from '../support/plain-task.ts';
+import { writeCache } from '../support/plain-task.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { GOLDEN_KEY, writeSealedCache } from '../support/sealed-cache.ts';
 import { codeOf, rejectionCode } from '../support/throws.ts';
 import { resultFor, scoreRecord, testPlatform } from '../support/valid-result.ts';
@@ -83,7 +84,7 @@ async function fromCache(
 
 describe('readLabels', () => {
   it('opens the labels of a sealed cache with the golden key, and reads those of a plain one', async () => {
-    const [sealed, plain] = [await scratchFolder(), await scratchFolder()];
+    const [sealed, plain] = [scratchFolder(), scratchFolder()];
     await writeSealedCache(sealed, TASKS);
     await writeCache(plain, TASKS);
     for (const [folder, key] of [
@@ -100,7 +101,7 @@ describe('readLabels', () => {
   });
 
   it('knows no label of another track, nor of a task with the same name and another digest', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     await writeCache(folder, TASKS);
     const [labels] = await fromCache(folder, null);
     const repo = (await openCache(folder)).task('repo').taskDigest;
@@ -110,7 +111,7 @@ describe('readLabels', () => {
   });
 
   it('refuses another cache, another key, and a label that is none', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     await writeSealedCache(folder, TASKS);
     const { cacheDigest } = await openCache(folder);
     expect(await rejectionCode(readLabels(folder, 'ab'.repeat(32), 'skills', GOLDEN_KEY))).toBe(
@@ -119,7 +120,7 @@ describe('readLabels', () => {
     expect(await rejectionCode(readLabels(folder, cacheDigest, 'skills', Buffer.alloc(32)))).toBe(
       'sealed_unopenable',
     );
-    const odd = join(await scratchFolder(), 'odd');
+    const odd = join(scratchFolder(), 'odd');
     await writeCache(odd, {
       bad: { ...labelledTask('safe'), 'tests/ground_truth.json': '{"class":"safe"}' },
     });

@@ -1,12 +1,12 @@
-import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { readGoldenKey } from '../../challenge/golden-key.ts';
 import { writeGoldenKey } from '../../scripts/tasks/golden-key.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { codeOf, thrown } from '../support/throws.ts';
 
-const path = join(mkdtempSync(join(tmpdir(), 'golden-')), 'golden.key');
+const path = join(scratchFolder(), 'golden.key');
 
 it('is what keygen wrote, and its owner alone may read it', async () => {
   await writeGoldenKey(path);

@@ -8,7 +8,8 @@ import { type BakeCheck, type BakeOptions, bakeTasks } from '../../scripts/tasks
 import type { TaskCheck } from '../../scripts/tasks/check-task.ts';
 import { taskImageName } from '../../scripts/tasks/task-image.ts';
 import { buildBaseToolchain } from '../../scripts/toolchain/build.ts';
-import { type Files, scratchFolder, writeFiles } from '../support/plain-task.ts';
+import { type Files, writeFiles } from '../support/plain-task.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { GOLDEN_KEY } from '../support/sealed-cache.ts';
 import { rejectionCode } from '../support/throws.ts';
 import { ENGINE_SOCKET, ensureTestImage } from './fixtures.ts';
@@ -47,7 +48,7 @@ async function prepare(
   from: string | Readonly<Record<string, Files>>,
   check: Partial<BakeCheck>,
 ): Promise<Run> {
-  const folder = await scratchFolder();
+  const folder = scratchFolder();
   if (typeof from !== 'string')
     for (const [name, files] of Object.entries(from)) await writeFiles(join(folder, 'plain', name), files);
   const run: Omit<Run, 'options'> = { cache: join(folder, 'cache'), checks: [], unbuilt: [] };
@@ -115,7 +116,7 @@ describe('bake --check', () => {
   };
 
   it('picks the strictest mode, leaves out by name what fails, and keeps what was printed', async () => {
-    const logs = await scratchFolder();
+    const logs = scratchFolder();
     const run = await prepare(TASKS, { reps: 2, failing: 'leave_out', logs });
     const { manifest } = await bakeTasks(run.options);
     expect(verdicts(run)).toEqual([

@@ -8,7 +8,8 @@ import { openCache } from '../../guest/tasks/cache.ts';
 import { taskKey } from '../../guest/tasks/task-key.ts';
 import { type BakeOptions, bakeTasks } from '../../scripts/tasks/bake.ts';
 import { taskImageName } from '../../scripts/tasks/task-image.ts';
-import { type Files, PLAIN_TASK, scratchFolder, writeFiles } from '../support/plain-task.ts';
+import { type Files, PLAIN_TASK, writeFiles } from '../support/plain-task.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { GOLDEN_KEY, labelled } from '../support/sealed-cache.ts';
 import { rejectionCode } from '../support/throws.ts';
 import { ENGINE_SOCKET, ensureTestImage } from './fixtures.ts';
@@ -35,7 +36,7 @@ const task = (dockerfile: string, more: Files = {}): Files => ({
 });
 
 async function bake(tasks: Readonly<Record<string, Files>>, change: Partial<BakeOptions> = {}) {
-  const folder = await scratchFolder();
+  const folder = scratchFolder();
   for (const [name, files] of Object.entries(tasks)) await writeFiles(join(folder, 'plain', name), files);
   const options: BakeOptions = {
     from: [join(folder, 'plain')],
@@ -150,7 +151,7 @@ describe('bakeTasks', () => {
 
   it('records an image on a stand-in as such, in whatever stage', async () => {
     const standIn = `cvm-evaluator-test/stand-in:${process.pid}`;
-    const context = await scratchFolder();
+    const context = scratchFolder();
     await writeFiles(context, { Dockerfile: `FROM ${BASE}\nLABEL io.cvm-evaluator.base=stand-in\n` });
     await docker('build', '-q', '-t', standIn, context);
     built.add(standIn);

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createReadStream, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectDocker } from '../../guest/engine/docker.ts';
@@ -11,12 +10,13 @@ import { BASE_CAPABILITIES } from '../../guest/trial/capabilities.ts';
 import { makeBases } from '../../scripts/tasks/base.ts';
 import { buildToolchain } from '../../scripts/toolchain/build.ts';
 import { selectFor } from '../../scripts/toolchain/select.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { ENGINE_SOCKET, ensureTestImage, TEST_LABEL, testName } from './fixtures.ts';
 
 const IMAGE = 'python:3.13-slim-bookworm';
 const TOOLS = '/opt/evaluator';
 const MIB = 1024 * 1024;
-const dir = mkdtempSync(join(tmpdir(), 'front-'));
+const dir = scratchFolder();
 let engine: Engine;
 const volume = testName();
 
@@ -41,7 +41,6 @@ beforeAll(async () => {
 }, 900_000);
 afterAll(async () => {
   await engine.removeVolume(volume);
-  rmSync(dir, { recursive: true, force: true });
 });
 
 async function imageId(ref: string): Promise<string> {

@@ -11,14 +11,14 @@ import { firstDifference, type LayerEntries, readImage } from '../../scripts/ima
 import { IMAGE_ROLES, type ImageRole } from '../../scripts/images/roles.ts';
 import { cloneRepository } from '../../scripts/images/source.ts';
 import { PLAIN_TASK, writeCache } from '../support/plain-task.ts';
-import { scratchForFile } from '../support/scratch.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { writeSealedCache } from '../support/sealed-cache.ts';
 import { rejectionCode } from '../support/throws.ts';
 import { ENGINE_SOCKET } from './fixtures.ts';
 
 const run = promisify(execFile);
 const REPOSITORY = join(import.meta.dirname, '../..');
-const scratch = scratchForFile();
+const scratch = scratchFolder();
 const cache = join(scratch, 'cache');
 const images = new Map<ImageRole, { image: BuiltImage; entries: LayerEntries }>();
 

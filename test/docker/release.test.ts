@@ -10,10 +10,10 @@ import { issueServerIdentity } from '../../challenge/tls.ts';
 import { allowlistSchema } from '../../guest/wire/measurement.ts';
 import { GUEST_BASE, LOCKED_NODE, makeGuestBase } from '../../scripts/images/base.ts';
 import { readLayout } from '../../scripts/images/buildkit.ts';
-import { scratchForFile } from '../support/scratch.ts';
+import { scratchFolder } from '../support/scratch.ts';
 
 const run = promisify(execFile);
-const scratch = scratchForFile();
+const scratch = scratchFolder();
 const work = join(scratch, 'work');
 const script = (name: string) => join(import.meta.dirname, '../../scripts/release', name);
 

@@ -13,11 +13,11 @@ import { ensureTestImage } from '../docker/fixtures.ts';
 import { evaluator, guestOf, startEvaluator } from '../support/evaluator.ts';
 import { planKeys, signedPlan } from '../support/plan.ts';
 import { MANIFEST, rawZip } from '../support/raw-zip.ts';
-import { scratchForFile } from '../support/scratch.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { ownedObjects, SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
 import { removeTaskImages } from '../support/task-images.ts';
 
-const folder = scratchForFile();
+const folder = scratchFolder();
 const at = (...path: string[]) => join(folder, ...path);
 const cache = at('cache');
 

@@ -6,12 +6,12 @@ import { AGENT_RUNTIME } from '../../scripts/images/agent-runtime.ts';
 import { connectImageStore } from '../../scripts/tasks/image-store.ts';
 import { ENGINE_SOCKET } from '../docker/fixtures.ts';
 import { evaluator } from '../support/evaluator.ts';
-import { scratchForFile } from '../support/scratch.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { removeTaskImages } from '../support/task-images.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const AGENTS = join(ROOT, 'test/fixtures/agents');
-const folder = scratchForFile();
+const folder = scratchFolder();
 const cache = join(folder, 'cache');
 
 removeTaskImages(['word-tally']);

@@ -10,11 +10,11 @@ import {
   type StartedEvaluator,
   startEvaluator,
 } from '../support/evaluator.ts';
-import { scratchForFile } from '../support/scratch.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { ownedObjects, SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
 import { removeTaskImages } from '../support/task-images.ts';
 
-const folder = scratchForFile();
+const folder = scratchFolder();
 const cache = join(folder, 'cache');
 let tasks = '';
 let sleeper = '';

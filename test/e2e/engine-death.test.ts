@@ -5,11 +5,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { ensureTestImage } from '../docker/fixtures.ts';
 import { evaluator, type StartedEvaluator, startEvaluator } from '../support/evaluator.ts';
 import { type OwnEngine, startOwnEngine } from '../support/own-engine.ts';
-import { scratchForFile } from '../support/scratch.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { ownedObjects, SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
 
 const IMAGE = 'cvm-evaluator-test/busybox:1';
-const folder = scratchForFile();
+const folder = scratchFolder();
 let sleeper = '';
 let tasks = '';
 

@@ -26,12 +26,12 @@ import {
   trialsOf,
 } from '../support/guest-container.ts';
 import { type Refusals, startRefusals } from '../support/guest-refusals.ts';
-import { scratchForFile } from '../support/scratch.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
 import { removeTaskImages } from '../support/task-images.ts';
 
 const WIDER = join(import.meta.dirname, '../support/wider-run.ts');
-const folder = scratchForFile();
+const folder = scratchFolder();
 const place = (name: string) => join(folder, name);
 const read = (name: string, file: string) => readFileSync(join(place(name), file));
 const json = (name: string, file: string) => JSON.parse(read(name, file).toString());

@@ -6,7 +6,7 @@ import { ensureTestImage } from '../docker/fixtures.ts';
 import { choice, completion, openChatDouble, replying } from '../support/chat-double.ts';
 import { evaluator } from '../support/evaluator.ts';
 import { pin, startIndexDouble, wheel } from '../support/package-index.ts';
-import { scratchFolder } from '../support/plain-task.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
 import { removeTaskImages } from '../support/task-images.ts';
 
@@ -26,7 +26,7 @@ const indented = (pem: string) => pem.trimEnd().replaceAll(/^/gm, '    ');
 /** A folder with a task, an agent with these requirements, and what is offered to it. */
 async function prepared(requirements: string) {
   await ensureTestImage();
-  const folder = await scratchFolder();
+  const folder = scratchFolder();
   const model = await openChatDouble(replying(completion({ choices: [choice(null, 'right')] })), {
     // The host's address on the engine's default bridge.
     address: '172.17.0.1',

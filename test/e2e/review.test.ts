@@ -14,7 +14,7 @@ import {
   VERDICT,
 } from '../support/chat-double.ts';
 import { type Ended, evaluator } from '../support/evaluator.ts';
-import { scratchForFile } from '../support/scratch.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { writeAgent } from '../support/small-run.ts';
 import { removeTaskImages } from '../support/task-images.ts';
 
@@ -23,7 +23,7 @@ const AGENT = join(ROOT, 'test/fixtures/agents/word-tally');
 const TASKS = join(ROOT, 'task-cache');
 const KEY = 'a-key-that-nobody-may-see';
 const MODEL = ['--model', completion().model, '--provider', 'vendor'];
-const folder = scratchForFile();
+const folder = scratchFolder();
 const out = (name: string) => join(folder, name);
 
 let model: OpenChatDouble;

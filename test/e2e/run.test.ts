@@ -6,14 +6,14 @@ import { encodeCanonical } from '../../guest/wire/canonical.ts';
 import { parseResult } from '../../guest/wire/result.ts';
 import { zipDirectory } from '../../scripts/agent/zip-directory.ts';
 import { type Ended, evaluator } from '../support/evaluator.ts';
-import { scratchForFile } from '../support/scratch.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { writeAgent } from '../support/small-run.ts';
 import { removeTaskImages } from '../support/task-images.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const TASKS = join(ROOT, 'task-cache');
 const AGENT = join(ROOT, 'test/fixtures/agents/word-tally');
-const folder = scratchForFile();
+const folder = scratchFolder();
 const cache = join(folder, 'cache');
 const out = (name: string) => join(folder, name);
 const read = (name: string, file: string) => readFileSync(join(out(name), file));

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ensureTestImage } from '../docker/fixtures.ts';
 import { type Ended, evaluator, startEvaluator } from '../support/evaluator.ts';
-import { scratchForFile } from '../support/scratch.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { ownedObjects, SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
 import { removeTaskImages } from '../support/task-images.ts';
 
@@ -15,7 +15,7 @@ const sh = promisify(execFile);
 
 /** What only the hidden tests say. Never on a command line: `grep` would find itself in /proc. */
 const SECRET = `hidden-${randomBytes(16).toString('hex')}`;
-const folder = scratchForFile();
+const folder = scratchFolder();
 const place = (name: string) => join(folder, name);
 
 /** Prints the secret, and passes an agent that could not find it. */

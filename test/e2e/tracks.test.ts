@@ -4,11 +4,11 @@ import pLimit from 'p-limit';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseResult } from '../../guest/wire/result.ts';
 import { type Ended, evaluator } from '../support/evaluator.ts';
-import { scratchForFile } from '../support/scratch.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { removeTaskImages } from '../support/task-images.ts';
 
 const TASKS = join(import.meta.dirname, '../../task-cache');
-const folder = scratchForFile();
+const folder = scratchFolder();
 const out = (name: string) => join(folder, name);
 
 const key = join(folder, 'golden.key');

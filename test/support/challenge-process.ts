@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { sha256Hex } from '../../guest/wire/digest.ts';
 import { type EvalPlan, parsePlan } from '../../guest/wire/plan.ts';
 import type { Platform } from '../../simulator/platform.ts';
+import { scratchFolder } from './scratch.ts';
 import { allowlistOf } from './valid-result.ts';
 
 const MECHANISM_PATH = fileURLToPath(new URL('../../guest/mechanism.yaml', import.meta.url));
@@ -15,7 +15,7 @@ export const MAIN = fileURLToPath(new URL('../../challenge/main.ts', import.meta
 
 /** A configuration of `challenge/main.ts` with its folders below a new temporary one. */
 export function challengeConfig(platform: Platform, overrides: Record<string, unknown> = {}) {
-  const base = mkdtempSync(join(tmpdir(), 'challenge-'));
+  const base = scratchFolder();
   mkdirSync(join(base, 'out'));
   const agentZip = join(base, 'agent.zip');
   writeFileSync(agentZip, 'the agent, as far as this test needs one');

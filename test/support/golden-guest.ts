@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { connectGuestAgent, type GuestAgent } from '../../guest/attest/dstack.ts';
@@ -19,6 +17,7 @@ import { startGuestAgent } from '../../simulator/agent-api.ts';
 import type { Fault } from '../../simulator/faults.ts';
 import type { Platform } from '../../simulator/platform.ts';
 import type { Answer, KeyServer, Received } from './key-server.ts';
+import { scratchFolder } from './scratch.ts';
 import { NOW_MS, signedPlan, testPlatform } from './valid-result.ts';
 
 export const NONCE = 'key-nonce-001';
@@ -29,13 +28,12 @@ export async function goldenMachine(
   faults: readonly Fault[] = [],
   deadlineMs = 20_000,
 ): Promise<{ platform: Platform; agent: GuestAgent }> {
-  const folder = mkdtempSync(join(tmpdir(), 'golden-'));
+  const folder = scratchFolder();
   const platform = await testPlatform({ faults });
   const socketPath = join(folder, 'dstack.sock');
   const { close } = await startGuestAgent({ socketPath, platform, faults, clock: () => NOW_MS });
   onTestFinished(async () => {
     await close();
-    rmSync(folder, { recursive: true });
   });
   return { platform, agent: connectGuestAgent({ socketPath, deadlineMs }) };
 }

@@ -1,7 +1,5 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { encodeManifest, type ManifestTask } from '../../guest/tasks/manifest.ts';
 import { digestFiles, publicDigest, sourceDigest, taskDigest } from '../../guest/tasks/source-digest.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
@@ -16,13 +14,6 @@ export const PLAIN_TASK: Files = {
   'environment/Dockerfile': 'FROM scratch\n',
   'tests/test.sh': '#!/bin/sh\ncp /app/answer /logs/verifier/reward.txt\n',
 };
-
-/** A folder that is gone when the test is. */
-export async function scratchFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'evaluator-test-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** Writes files below a folder; `.sh` files are executable. */
 export async function writeFiles(folder: string, files: Files): Promise<void> {

@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { ReviewPolicy } from '../../challenge/review/accept.ts';
 import { acceptedReviews } from '../../challenge/review/gate.ts';
 import { reviewPaths } from '../../challenge/review/paths.ts';
@@ -16,6 +14,7 @@ import { encodeCanonical } from '../../guest/wire/canonical.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
 import type { Platform } from '../../simulator/platform.ts';
 import { call, type HttpReply } from './challenge-process.ts';
+import { scratchFolder } from './scratch.ts';
 import { allowlistOf, NOW_MS } from './valid-result.ts';
 import {
   POLICY,
@@ -61,7 +60,7 @@ export async function reviewChallenge(policy: Partial<ReviewPolicy> = {}): Promi
   const { caPem } = await identity;
   const platform = await reviewPlatform();
   const keys = reviewKeys();
-  const path = join(mkdtempSync(join(tmpdir(), 'reviews-')), 'ledger.sqlite');
+  const path = join(scratchFolder(), 'ledger.sqlite');
   const ledger = new SqliteReviewLedger(path);
   const clock = { nowMs: NOW_MS };
   const log: Record<string, unknown>[] = [];
@@ -174,7 +173,6 @@ export async function reviewChallenge(policy: Partial<ReviewPolicy> = {}): Promi
       await server.close();
       await service.acceptor.idle();
       ledger.close();
-      rmSync(dirname(path), { recursive: true, force: true });
     },
   };
 }

@@ -1,16 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { onTestFinished } from 'vitest';
 import { reviewPaths } from '../../challenge/review/paths.ts';
 import { type Assignment, parseAssignment } from '../../guest/wire/assignment.ts';
 import { encodeCanonical } from '../../guest/wire/canonical.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
 import type { Platform } from '../../simulator/platform.ts';
 import { call, type HttpReply } from './challenge-process.ts';
+import { scratchFolder } from './scratch.ts';
 import { allowlistOf } from './valid-result.ts';
 import { POLICY, reviewAppOf } from './valid-review.ts';
 
@@ -39,8 +38,7 @@ export const EMPTY_CORPUS = encodeCanonical({
 
 /** A configuration of `challenge/review/main.ts` with its folders below a new temporary one. */
 export function reviewConfig(platform: Platform) {
-  const base = mkdtempSync(join(tmpdir(), 'review-'));
-  onTestFinished(() => rmSync(base, { recursive: true, force: true }));
+  const base = scratchFolder();
   const file = (name: string, bytes: Buffer) => {
     writeFileSync(join(base, name), bytes);
     return join(base, name);

@@ -3,9 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 
-/** A folder for all tests of a file, gone when they are. Call it at the top of the file. */
-export function scratchForFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'evaluator-test-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folders: string[] = [];
+
+// Registered when a test's file is read, so that it runs after every hook of that file.
+afterAll(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A new folder, of a test, a hook or a whole file; gone when the file's tests are over. */
+export function scratchFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'test-'));
+  folders.push(folder);
   return folder;
 }

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectGuestAgent } from '../../../guest/attest/dstack.ts';
@@ -11,6 +9,7 @@ import { taskKey } from '../../../guest/tasks/task-key.ts';
 import { startGuestAgent } from '../../../simulator/agent-api.ts';
 import type { CertForm } from '../../../simulator/ra-tls.ts';
 import { CACHE_ID, GOLDEN_KEY, type KeyChallengeOptions, keyChallenge } from '../../support/key-challenge.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { rejectionCode } from '../../support/throws.ts';
 import { RUN_TOKEN } from '../../support/valid-result.ts';
 
@@ -18,13 +17,12 @@ import { RUN_TOKEN } from '../../support/valid-result.ts';
 async function meeting(certForm: CertForm, options: KeyChallengeOptions = {}) {
   const challenge = await keyChallenge(options);
   const { platform, plan } = challenge;
-  const folder = mkdtempSync(join(tmpdir(), 'guest-'));
+  const folder = scratchFolder();
   const socketPath = join(folder, 'dstack.sock');
   const { close } = await startGuestAgent({ socketPath, platform, faults: [], certForm });
   onTestFinished(async () => {
     await close();
     await challenge.close();
-    rmSync(folder, { recursive: true });
   });
   const agent = connectGuestAgent({ socketPath, deadlineMs: 20_000 });
   const { signal } = new AbortController();

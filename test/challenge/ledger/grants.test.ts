@@ -1,10 +1,9 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { SqliteLedger } from '../../../challenge/ledger/sqlite.ts';
 import { EXPIRES_AT_MS, grantFacts, grantTo, MAX_GRANTS, SPKI, sealedRun } from '../../support/ledger.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { codeOf } from '../../support/throws.ts';
 
 let ledger: SqliteLedger;
@@ -87,7 +86,7 @@ describe('attempts', () => {
 
 describe('a grant', () => {
   it('is kept whole over a restart', () => {
-    const path = join(mkdtempSync(join(tmpdir(), 'ledger-')), 'ledger.sqlite');
+    const path = join(scratchFolder(), 'ledger.sqlite');
     const first = new SqliteLedger(path);
     first.prepare(sealedRun('run'), 1);
     const granted = grantTo(first, 'run', 3);
@@ -105,7 +104,7 @@ describe('a grant', () => {
   });
 
   it('cannot be rewritten, and no attempt gets two', () => {
-    const path = join(mkdtempSync(join(tmpdir(), 'ledger-')), 'ledger.sqlite');
+    const path = join(scratchFolder(), 'ledger.sqlite');
     const kept = new SqliteLedger(path);
     kept.prepare(sealedRun('run'), 1);
     grantTo(kept, 'run', 3);

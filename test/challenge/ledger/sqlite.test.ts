@@ -1,11 +1,10 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import type { NewRun } from '../../../challenge/ledger/ledger.ts';
 import { SqliteLedger } from '../../../challenge/ledger/sqlite.ts';
 import { sha256Hex } from '../../../guest/wire/digest.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { codeOf } from '../../support/throws.ts';
 
 const RESULT = Buffer.from('{"result":1}');
@@ -24,7 +23,7 @@ function newRun(overrides: Partial<NewRun> = {}): NewRun {
     ...overrides,
   };
 }
-const file = () => join(mkdtempSync(join(tmpdir(), 'ledger-')), 'ledger.sqlite');
+const file = () => join(scratchFolder(), 'ledger.sqlite');
 
 describe('the embedded ledger', () => {
   it('keeps everything over a restart', () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -10,12 +10,11 @@ import {
 import { beginRevocations, revocationsBeside } from '../../../challenge/review/revocations.ts';
 import type { ReviewStore } from '../../../challenge/reviews.ts';
 import { sha256Hex } from '../../../guest/wire/digest.ts';
-import { scratchForFile } from '../../support/scratch.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { codeOf, rejectionCode } from '../../support/throws.ts';
 import { NOW_MS } from '../../support/valid-result.ts';
 import { AGENT_HASH, type ValidReview, validReview } from '../../support/valid-review.ts';
 
-const folder = scratchForFile();
 let valid: ValidReview;
 let path: string;
 let store: ReviewStore;
@@ -23,7 +22,7 @@ beforeAll(async () => {
   valid = await validReview();
 });
 beforeEach(() => {
-  path = join(mkdtempSync(join(folder, 'review-')), 'review.json');
+  path = join(scratchFolder(), 'review.json');
   writeFileSync(path, encodeReviewFile(valid.input));
   beginRevocations(revocationsBeside(path));
   store = fileReview(path, { ...valid.input, collateral: async () => valid.platform.collateral });

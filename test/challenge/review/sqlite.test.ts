@@ -1,23 +1,21 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SqliteReviewLedger } from '../../../challenge/review/sqlite.ts';
 import { sha256Hex } from '../../../guest/wire/digest.ts';
 import { newSession, prepareNext } from '../../support/review-ledger.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { codeOf } from '../../support/throws.ts';
 
 let path: string;
 let ledger: SqliteReviewLedger;
 beforeEach(() => {
-  path = join(mkdtempSync(join(tmpdir(), 'reviews-')), 'ledger.sqlite');
+  path = join(scratchFolder(), 'ledger.sqlite');
   ledger = new SqliteReviewLedger(path);
   ledger.create(newSession('one'), 1);
 });
 afterEach(() => {
   ledger.close();
-  rmSync(dirname(path), { recursive: true, force: true });
 });
 
 function raw(sql: string): void {

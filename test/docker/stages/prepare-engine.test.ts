@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectDocker } from '../../../guest/engine/docker.ts';
@@ -10,12 +8,13 @@ import type { TrialTask } from '../../../guest/trial/session.ts';
 import { sweepSession } from '../../../guest/trial/sweep.ts';
 import { buildBaseToolchain } from '../../../scripts/toolchain/build.ts';
 import { type EngineFault, faultyEngine } from '../../support/faulty-engine.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { rejectionCode } from '../../support/throws.ts';
 import { startTrial, type TrialHarness } from '../../support/trial.ts';
 import { ENGINE_SOCKET, ensureTestImage } from '../fixtures.ts';
 
 const real = connectDocker(ENGINE_SOCKET);
-const folder = mkdtempSync(join(tmpdir(), 'prepare-'));
+const folder = scratchFolder();
 const toolchain = join(folder, 'toolchain.tar');
 let trial: TrialHarness;
 let task: TrialTask;
@@ -43,7 +42,6 @@ beforeAll(async () => {
   };
 });
 afterAll(async () => {
-  rmSync(folder, { recursive: true });
   await trial.close();
 });
 

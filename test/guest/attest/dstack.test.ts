@@ -1,7 +1,6 @@
 import { generateKeyPairSync, KeyObject, webcrypto } from 'node:crypto';
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
@@ -14,6 +13,7 @@ import {
 } from '../../../guest/attest/dstack.ts';
 import { MAX_QUOTE_BYTES } from '../../../guest/attest/quote.ts';
 import { X509CertificateGenerator } from '../../../simulator/x509.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { testPlatform } from '../../support/valid-result.ts';
 
 type Reply = (method: string, body: unknown, response: ServerResponse) => void;
@@ -39,7 +39,7 @@ let folder: string;
 const servers: Server[] = [];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'guest-agent-'));
+  folder = scratchFolder();
 });
 afterEach(async () => {
   vi.useRealTimers();
@@ -48,7 +48,6 @@ afterEach(async () => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   }
-  rmSync(folder, { recursive: true });
 });
 
 async function bodyOf(request: IncomingMessage): Promise<unknown> {

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connectGuestAgent } from '../../../guest/attest/dstack.ts';
@@ -8,6 +6,7 @@ import { parseQuote } from '../../../guest/attest/quote.ts';
 import { attestationSchema } from '../../../guest/wire/result.ts';
 import { startGuestAgent } from '../../../simulator/agent-api.ts';
 import type { Fault } from '../../../simulator/faults.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { NOW_MS, signedPlan, testPlatform } from '../../support/valid-result.ts';
 
 const scores = { agentHash: 'f0'.repeat(32), scoresDigest: '9a'.repeat(32), taskIds: ['task-a', 'task-b'] };
@@ -16,11 +15,10 @@ let folder: string;
 const stop: (() => Promise<void>)[] = [];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'guest-agent-'));
+  folder = scratchFolder();
 });
 afterEach(async () => {
   for (const close of stop.splice(0)) await close();
-  rmSync(folder, { recursive: true });
 });
 
 async function connectTo(faults: readonly Fault[], deadlineMs: number) {

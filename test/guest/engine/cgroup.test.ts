@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type KernelRoots, locateCgroup } from '../../../guest/engine/cgroup.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 
 const ID = 'c0ffee'.padEnd(64, '0');
 const V1 = { cgroupVersion: 1, cgroupDriver: 'cgroupfs' } as const;
@@ -13,11 +13,9 @@ let root: string;
 let roots: KernelRoots;
 
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'cgroup-'));
+  root = scratchFolder();
   roots = { cgroup: join(root, 'cgroup'), proc: join(root, 'proc') };
 });
-
-afterEach(() => rmSync(root, { recursive: true }));
 
 function put(path: string, text: string): void {
   mkdirSync(dirname(join(root, path)), { recursive: true });

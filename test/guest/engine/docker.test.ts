@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DEADLINES_MS } from '../../../guest/engine/deadline.ts';
 import { connectDocker } from '../../../guest/engine/docker.ts';
 import type { ContainerSpec, Engine } from '../../../guest/engine/port.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 
 const SPEC: ContainerSpec = {
   name: 'n',
@@ -62,7 +61,7 @@ let server: Server | undefined;
 let sockets: Socket[];
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'engine-'));
+  folder = scratchFolder();
   sockets = [];
 });
 
@@ -71,7 +70,6 @@ afterEach(() => {
   for (const socket of sockets) socket.destroy();
   server?.close();
   server = undefined;
-  rmSync(folder, { recursive: true });
 });
 
 /** An engine that answers every connection's first bytes in one given way. */

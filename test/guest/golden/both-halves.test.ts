@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectGuestAgent } from '../../../guest/attest/dstack.ts';
@@ -10,20 +8,20 @@ import { startGuestAgent } from '../../../simulator/agent-api.ts';
 import type { CertForm } from '../../../simulator/ra-tls.ts';
 import { quickClock, testIdentity, testSteps } from '../../support/golden-guest.ts';
 import { CACHE_ID, GOLDEN_KEY, keyChallenge } from '../../support/key-challenge.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { rejectionCode } from '../../support/throws.ts';
 import { RUN_TOKEN } from '../../support/valid-result.ts';
 
 /** The challenge's own server, and a guest on the machine that it expects. */
 async function bothHalves(certForm: CertForm = 'versioned') {
   const challenge = await keyChallenge();
-  const folder = mkdtempSync(join(tmpdir(), 'halves-'));
+  const folder = scratchFolder();
   const socketPath = join(folder, 'dstack.sock');
   const { platform, plan } = challenge;
   const machine = await startGuestAgent({ socketPath, platform, faults: [], certForm });
   onTestFinished(async () => {
     await machine.close();
     await challenge.close();
-    rmSync(folder, { recursive: true });
   });
   if (plan.key_release === null) throw new Error('the plan asks for keys');
   const agent = connectGuestAgent({ socketPath, deadlineMs: 20_000 });

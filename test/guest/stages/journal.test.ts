@@ -1,12 +1,11 @@
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { isEvaluatorError } from '../../../guest/errors.ts';
 import { createJournal, type JournalEvent } from '../../../guest/stages/journal.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'journal-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = scratchFolder();
 
 function linesOf(...events: JournalEvent[]): string[] {
   const file = join(folder, 'log');

@@ -18,7 +18,8 @@ import {
   sealedPlan,
 } from '../../support/golden-guest.ts';
 import { type Answer, type KeyServer, type Received, startKeyServer } from '../../support/key-server.ts';
-import { PLAIN_TASK, scratchFolder, writeCache } from '../../support/plain-task.ts';
+import { PLAIN_TASK, writeCache } from '../../support/plain-task.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { writeSealedCache } from '../../support/sealed-cache.ts';
 import { rejectionCode } from '../../support/throws.ts';
 import { RUN_TOKEN, signedPlan } from '../../support/valid-result.ts';
@@ -43,7 +44,7 @@ async function orderOf(plan: EvalPlan, directory: string): Promise<Order> {
 
 async function sealedRun(respond: Respond) {
   const { agent, platform } = await goldenMachine();
-  const directory = join(await scratchFolder(), 'cache');
+  const directory = join(scratchFolder(), 'cache');
   const taskKeys = await writeSealedCache(directory, Object.fromEntries(TASKS.map((name) => [name, FILES])));
   const keys: ReleasedKeys = {
     schema_version: 1,
@@ -142,7 +143,7 @@ describe('preflight', () => {
 
   it('refuses a sealed cache without a key release, and the reverse', async () => {
     const { platform } = await goldenMachine();
-    const [sealed, plain] = [join(await scratchFolder(), 'sealed'), join(await scratchFolder(), 'plain')];
+    const [sealed, plain] = [join(scratchFolder(), 'sealed'), join(scratchFolder(), 'plain')];
     await writeSealedCache(sealed, { 'task-a': FILES });
     await writeCache(plain, { 'task-a': FILES });
     expect(await rejectionCode(opened(platform, sealed, null))).toBe('cache_sealed');

@@ -6,13 +6,14 @@ import { openCache } from '../../../guest/tasks/cache.ts';
 import { encodeManifest } from '../../../guest/tasks/manifest.ts';
 import { sha256Hex } from '../../../guest/wire/digest.ts';
 import { labelledTask } from '../../support/audit-tasks.ts';
-import { manifestTask, PLAIN_TASK, scratchFolder, writeCache, writeFiles } from '../../support/plain-task.ts';
+import { manifestTask, PLAIN_TASK, writeCache, writeFiles } from '../../support/plain-task.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { codeOf, rejectionCode } from '../../support/throws.ts';
 
 const OTHER = { ...PLAIN_TASK, 'tests/data/x.txt': 'x', 'environment/y.txt': 'y', 'README.md': 'z' };
 
 async function validCache(): Promise<string> {
-  const folder = join(await scratchFolder(), 'cache');
+  const folder = join(scratchFolder(), 'cache');
   await writeCache(folder, { alpha: PLAIN_TASK, beta: OTHER }, 'the tools');
   return folder;
 }
@@ -43,7 +44,7 @@ describe('openCache', () => {
   });
 
   it('works without tools', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     await writeCache(folder, { alpha: PLAIN_TASK });
     expect(await openCache(folder)).toMatchObject({ toolchainDigest: null, toolchainPath: null });
   });
@@ -129,7 +130,7 @@ describe('openCache', () => {
   });
 
   it('refuses a wrong digest and names the task', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     await writeFiles(join(folder, 'alpha'), PLAIN_TASK);
     const tasks = [{ ...manifestTask('alpha', PLAIN_TASK), task_digest: 'f'.repeat(64) }];
     const manifest = encodeManifest({ schema_version: 1, cache_id: null, toolchain_digest: null, tasks });
@@ -141,13 +142,13 @@ describe('openCache', () => {
   });
 
   it('refuses a malformed task.toml even under a right digest', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     await writeCache(folder, { alpha: { ...PLAIN_TASK, 'task.toml': '[agent]\ntimeout_sec = "long"\n' } });
     expect(await rejectionCode(openCache(folder))).toBe('task_toml_invalid');
   });
 
   it('gives what is to be audited, and no more when it has changed', async () => {
-    const folder = join(await scratchFolder(), 'cache');
+    const folder = join(scratchFolder(), 'cache');
     await writeCache(folder, { skill: labelledTask('safe') });
     const cache = await openCache(folder);
     expect(cache.task('skill').track).toBe('skills');
@@ -170,7 +171,7 @@ describe('openCache', () => {
   });
 
   it('checks a sealed blob by its hash, and gives no tests of it', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     const { 'tests/test.sh': _, ...publicFiles } = PLAIN_TASK;
     await writeFiles(join(folder, 'alpha'), publicFiles);
     await writeFiles(folder, { 'sealed/alpha.sealed': 'blob' });

@@ -6,7 +6,8 @@ import { encodeManifest, type ManifestTask, parseManifest } from '../../../guest
 import { sealTests } from '../../../guest/tasks/seal.ts';
 import { digestFiles, isPublicFile, publicDigest } from '../../../guest/tasks/source-digest.ts';
 import { sha256Hex } from '../../../guest/wire/digest.ts';
-import { PLAIN_TASK, scratchFolder, writeCache, writeFiles } from '../../support/plain-task.ts';
+import { PLAIN_TASK, writeCache, writeFiles } from '../../support/plain-task.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { CACHE_ID, labelled, saltedTask, toTaskFiles, writeSealedCache } from '../../support/sealed-cache.ts';
 import { rejectionCode } from '../../support/throws.ts';
 
@@ -15,7 +16,7 @@ const ALPHA = { ...PLAIN_TASK, 'tests/test.sh': `#!/bin/sh\n# ${CANARY}\n`, 'tes
 const BETA = { ...PLAIN_TASK, 'instruction.md': 'Another.\n' };
 
 async function sealedCache() {
-  const folder = join(await scratchFolder(), 'cache');
+  const folder = join(scratchFolder(), 'cache');
   const keys = await writeSealedCache(folder, { alpha: ALPHA, beta: BETA });
   const key = (taskId: string) => keys.get(taskId) ?? Buffer.alloc(0);
   return { folder, key };
@@ -159,7 +160,7 @@ describe('a sealed cache', () => {
   });
 
   it('is not what an unsealed cache is', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     await writeCache(folder, { alpha: PLAIN_TASK });
     const cache = await openCache(folder);
     expect(cache.cacheId).toBeNull();

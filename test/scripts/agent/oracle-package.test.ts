@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { sha256Hex } from '../../../guest/wire/digest.ts';
 import { oraclePackage } from '../../../scripts/agent/oracle-package.ts';
 import { writeFiles } from '../../support/plain-task.ts';
-import { scratchForFile } from '../../support/scratch.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { rejectionCode } from '../../support/throws.ts';
 
-const folder = scratchForFile();
+const folder = scratchFolder();
 const task = (taskId: string, text: string) => ({ taskId, instruction: Buffer.from(text) });
 
 beforeAll(async () => {

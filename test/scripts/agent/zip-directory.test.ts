@@ -1,20 +1,17 @@
-import { chmod, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { parseAgentPackage } from '../../../guest/agent/package.ts';
 import { BUILTIN_AGENTS, builtinAgent, isBuiltinAgent } from '../../../scripts/agent/builtin.ts';
 import { zipDirectory } from '../../../scripts/agent/zip-directory.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { rejectionCode } from '../../support/throws.ts';
 
 const MANIFEST = 'schema_version: 1\nkind: container\ncommand: [/agent/run]\nenv: []\n';
 let folder: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'agent-'));
-});
-afterEach(async () => {
-  await rm(folder, { recursive: true, force: true });
+  folder = scratchFolder();
 });
 
 async function writeAgent(directory: string, order: readonly string[]): Promise<void> {

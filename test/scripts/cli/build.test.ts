@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { build } from '../../../scripts/cli/build.ts';
 import { buildImage } from '../../../scripts/images/build.ts';
 import { readRevision } from '../../../scripts/images/source.ts';
-import { scratchFolder } from '../../support/plain-task.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { rejectionCode } from '../../support/throws.ts';
 
 describe('evaluator build', () => {
@@ -31,14 +31,14 @@ describe('buildImage', () => {
         cache: null,
         onProgress: () => {},
       } as const;
-      expect(await rejectionCode(buildImage(request, await scratchFolder()))).toBe('build_base_unpinned');
+      expect(await rejectionCode(buildImage(request, scratchFolder()))).toBe('build_base_unpinned');
     },
   );
 });
 
 describe('readRevision', () => {
   it('refuses a folder that is no checkout', async () => {
-    expect(await rejectionCode(readRevision(await scratchFolder()))).toBe('build_source_invalid');
+    expect(await rejectionCode(readRevision(scratchFolder()))).toBe('build_source_invalid');
   });
 
   it('reads commit and time', async () => {

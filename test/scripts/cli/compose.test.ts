@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { evaluator } from '../../support/evaluator.ts';
-import { scratchFolder } from '../../support/plain-task.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 
 const IMAGE = `ghcr.io/owner/evaluator@sha256:${'a'.repeat(64)}`;
 const DEPLOYED = ['--image', IMAGE, '--plan-root', 'b'.repeat(64), '--challenge-id', 'chal-1'];
@@ -12,7 +12,7 @@ const refused = (code: string) => ({ code: 2, stdout: '', stderr: expect.stringC
 
 describe('evaluator compose', () => {
   it('writes the bytes whose hash it names, and finds them again', async () => {
-    const out = join(await scratchFolder(), 'app-compose.json');
+    const out = join(scratchFolder(), 'app-compose.json');
     const args = ['--agent-env', 'MODEL_KEY,MODEL', '--key-provider-id', 'c0ffee'];
     const made = await evaluator(['compose', ...DEPLOYED, ...args, '--out', out, '--json']);
     const hash = createHash('sha256')
@@ -27,7 +27,7 @@ describe('evaluator compose', () => {
   });
 
   it('tells another compose apart, and in what', async () => {
-    const out = join(await scratchFolder(), 'app-compose.json');
+    const out = join(scratchFolder(), 'app-compose.json');
     await evaluator(['compose', ...DEPLOYED, '--role', 'review', '--out', out]);
     const other = await evaluator(['compose', ...DEPLOYED, '--check', out]);
     expect(other).toMatchObject(refused('compose_mismatch'));

@@ -21,10 +21,10 @@ import {
 } from '../../support/deployment.ts';
 import { type Ended, evaluator, startEvaluator } from '../../support/evaluator.ts';
 import { serverIdentity } from '../../support/key-server.ts';
-import { scratchForFile } from '../../support/scratch.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { resultFor, testPlatform } from '../../support/valid-result.ts';
 
-const scratch = scratchForFile();
+const scratch = scratchFolder();
 const SCORE = '3fe0000000000000';
 
 interface Stage {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { scratchFolder } from '../../support/plain-task.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 
 const MAIN = join(import.meta.dirname, '../../../scripts/cli/main.ts');
 
@@ -16,7 +16,7 @@ function evaluator(...args: string[]): Promise<{ status: number; stdout: string;
 
 describe('evaluator keygen', () => {
   it('makes a key, shows where and never which, and makes it once', async () => {
-    const out = join(await scratchFolder(), 'golden.key');
+    const out = join(scratchFolder(), 'golden.key');
     const made = await evaluator('keygen', '--out', out, '--json');
     expect(made).toMatchObject({ status: 0, stdout: `${JSON.stringify({ out })}\n`, stderr: '' });
     expect(await readFile(out, 'ascii')).toMatch(/^[0-9a-f]{64}\n$/);
@@ -33,7 +33,7 @@ describe('evaluator keygen', () => {
 
 describe('evaluator bake --seal', () => {
   it('refuses a key that others can read, before it bakes anything', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     const key = join(folder, 'golden.key');
     await evaluator('keygen', '--out', key);
     await chmod(key, 0o644);

@@ -2,8 +2,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { evaluator } from '../../support/evaluator.ts';
-import { scratchFolder } from '../../support/plain-task.ts';
 import { realTdx } from '../../support/real-tdx.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 
 const IMAGE = `ghcr.io/owner/evaluator@sha256:${'a'.repeat(64)}`;
 const DEPLOYED = ['--image', IMAGE, '--plan-root', 'b'.repeat(64), '--challenge-id', 'chal-1'];
@@ -20,7 +20,7 @@ const refused = (code: string) => ({ code: 2, stdout: '', stderr: expect.stringC
 
 describe('evaluator measure, of what will be deployed', () => {
   it('is complete for a known pair, and its own list has it', async () => {
-    const out = join(await scratchFolder(), 'allowlist.json');
+    const out = join(scratchFolder(), 'allowlist.json');
     const args = [...DEPLOYED, ...SMALL, ...KMS];
     const { code, entry, unknown } = await measure([...args, '--out', out]);
     const { compose_hash } = JSON.parse((await evaluator(['compose', ...DEPLOYED, ...KMS, '--json'])).stdout);
@@ -43,7 +43,7 @@ describe('evaluator measure, of what will be deployed', () => {
       unknown: ['mrtd', 'rtmr0', 'rtmr1', 'rtmr2', 'os_image_hash'],
     });
     expect(entry).toMatchObject({ vm_shape: { vcpu: 4, memory_mb: 8192 }, image_ref: IMAGE });
-    const out = join(await scratchFolder(), 'allowlist.json');
+    const out = join(scratchFolder(), 'allowlist.json');
     expect(await evaluator(['measure', ...large, '--out', out])).toMatchObject(
       refused('measurement_incomplete'),
     );
@@ -60,7 +60,7 @@ describe('evaluator measure, of what will be deployed', () => {
   });
 
   it('refuses a quote that is none', async () => {
-    const quote = join(await scratchFolder(), 'quote.hex');
+    const quote = join(scratchFolder(), 'quote.hex');
     await writeFile(quote, 'ff'.repeat(700));
     expect(await evaluator(['measure', '--quote', quote])).toMatchObject({
       code: 3,
@@ -71,7 +71,7 @@ describe('evaluator measure, of what will be deployed', () => {
 
 describe.skipIf(realTdx.absent)(`evaluator measure, of the genuine attestation (${realTdx.why})`, () => {
   async function captured() {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     const [quote, log, compose, list] = ['quote', 'log', 'compose', 'list'].map((name) => join(folder, name));
     if (!quote || !log || !compose || !list) throw new Error('four paths');
     await writeFile(quote, realTdx.quote().toString('hex'));

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { QuoteVerifier } from '@phala/dcap-qvl';
@@ -11,6 +10,7 @@ import { parseQuote } from '../../../guest/attest/quote.ts';
 import { keyProviderSchema, measurementSchema, vmShapeSchema } from '../../../guest/wire/measurement.ts';
 import { simulate } from '../../../scripts/cli/simulate.ts';
 import { X509Certificate } from '../../../simulator/x509.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { rejectionCode } from '../../support/throws.ts';
 
 const MAIN = join(import.meta.dirname, '../../../scripts/cli/main.ts');
@@ -19,13 +19,12 @@ const SEED = '00112233445566778899aabbccddeeff';
 let folder: string;
 let children: ChildProcess[];
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'simulate-'));
+  folder = scratchFolder();
   writeFileSync(join(folder, 'app-compose.json'), '{"name":"desk"}');
   children = [];
 });
 afterEach(() => {
   for (const child of children) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const socket = () => join(folder, 'dstack.sock');

@@ -1,13 +1,13 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RESULT_CHECKS } from '../../../challenge/verify/result.ts';
 import { verify } from '../../../scripts/cli/verify.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { validResult } from '../../support/valid-result.ts';
 
 const FILES = ['plan', 'plan-root', 'mechanism', 'allowlist', 'root', 'collateral'] as const;
-const folder = mkdtempSync(join(tmpdir(), 'verify-'));
+const folder = scratchFolder();
 const path = (name: string) => join(folder, name);
 let resultBytes: Buffer;
 

@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { importedFiles, namedPackages } from '../../../scripts/images/closure.ts';
 import { IMAGE_ROLES, IMAGES } from '../../../scripts/images/roles.ts';
-import { scratchFolder, writeFiles } from '../../support/plain-task.ts';
+import { writeFiles } from '../../support/plain-task.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { codeOf } from '../../support/throws.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
 describe('importedFiles', () => {
   it('follows imports of values, types and calls, each file once', async () => {
-    const root = await scratchFolder();
+    const root = scratchFolder();
     await writeFiles(root, {
       'guest/a.ts':
         "import { b } from './wire/b.ts';\nimport type { T } from './t.ts';\nimport { readFile } from 'node:fs';\n",
@@ -26,7 +27,7 @@ describe('importedFiles', () => {
   });
 
   it('refuses a commit that lacks a file', async () => {
-    const root = await scratchFolder();
+    const root = scratchFolder();
     await writeFiles(root, { 'a.ts': "import { b } from './b.ts';\n" });
     expect(codeOf(() => importedFiles(root, 'a.ts'))).toBe('build_source_invalid');
   });
@@ -41,7 +42,7 @@ describe('importedFiles', () => {
 
 describe('namedPackages', () => {
   it('finds imports, subpaths and files that are resolved by name, of the declared ones only', async () => {
-    const root = await scratchFolder();
+    const root = scratchFolder();
     await writeFiles(root, {
       'a.ts':
         "import { z } from 'zod';\nimport x from '@noble/curves/p256';\nconst wasm = 'tree-sitter-bash/bash.wasm';\nimport 'node:fs';\n",

@@ -6,7 +6,7 @@ import { createGzip } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { describe, expect, it } from 'vitest';
 import { differingEntry, firstDifference, readLayer } from '../../../scripts/images/compare.ts';
-import { scratchFolder } from '../../support/plain-task.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 
 const SAME = { mtime: new Date(0), uid: 0, gid: 0 };
 
@@ -19,7 +19,7 @@ async function writeLayer(file: string, files: Readonly<Record<string, string>>)
 }
 
 async function image(digest: string, layers: Readonly<Record<string, Readonly<Record<string, string>>>>) {
-  const folder = join(await scratchFolder(), 'image');
+  const folder = join(scratchFolder(), 'image');
   await mkdir(folder);
   for (const [name, files] of Object.entries(layers)) await writeLayer(join(folder, name), files);
   const names = Object.keys(layers).map((name) => ({ digest: `sha256:${name}`, size: 0 }));
@@ -28,7 +28,7 @@ async function image(digest: string, layers: Readonly<Record<string, Readonly<Re
 
 describe('readLayer', () => {
   it('reads type, mode, owner, size, time and content of each entry', async () => {
-    const file = join(await scratchFolder(), 'layer');
+    const file = join(scratchFolder(), 'layer');
     await writeLayer(file, { 'opt/a': 'x' });
     expect([...(await readLayer(file))]).toEqual([
       ['/opt', 'directory 755 0:0 0 bytes 1970-01-01T00:00:00.000Z'],

@@ -2,10 +2,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readOptions } from '../../../scripts/run/options.ts';
-import { scratchForFile } from '../../support/scratch.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { codeOf } from '../../support/throws.ts';
 
-const folder = scratchForFile();
+const folder = scratchFolder();
 const [plain, baked] = [join(folder, 'plain'), join(folder, 'baked')];
 for (const path of [plain, baked]) mkdirSync(path);
 writeFileSync(join(baked, 'manifest.json'), '');

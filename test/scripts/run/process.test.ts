@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { startProcess } from '../../../scripts/run/process.ts';
-import { scratchForFile } from '../../support/scratch.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 
 const PROCESS = join(import.meta.dirname, '../../../scripts/run/process.ts');
-const scratch = scratchForFile();
+const scratch = scratchFolder();
 
 function script(name: string, text: string): string {
   const path = join(scratch, `${name}.ts`);

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readGoldenKey as read } from '../../../challenge/golden-key.ts';
 import { writeGoldenKey } from '../../../scripts/tasks/golden-key.ts';
-import { scratchFolder } from '../../support/plain-task.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { rejectionCode } from '../../support/throws.ts';
 
 const DIGITS = '0f'.repeat(32);
 
 async function keyFile(text: string, mode = 0o600): Promise<string> {
-  const path = join(await scratchFolder(), 'golden.key');
+  const path = join(scratchFolder(), 'golden.key');
   await writeFile(path, text);
   await chmod(path, mode);
   return path;
@@ -19,7 +19,7 @@ const readGoldenKey = async (path: string) => read(path);
 
 describe('writeGoldenKey', () => {
   it('writes 32 random bytes for its owner alone, that can be read back', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     await writeGoldenKey(join(folder, 'a'));
     await writeGoldenKey(join(folder, 'b'));
     expect(((await stat(join(folder, 'a'))).mode & 0o777).toString(8)).toBe('600');
@@ -34,7 +34,7 @@ describe('writeGoldenKey', () => {
   });
 
   it('says when the place cannot be written', async () => {
-    expect(await rejectionCode(writeGoldenKey(join(await scratchFolder(), 'no/such/key')))).toBe('usage');
+    expect(await rejectionCode(writeGoldenKey(join(scratchFolder(), 'no/such/key')))).toBe('usage');
   });
 });
 
@@ -60,7 +60,7 @@ describe('readGoldenKey', () => {
   });
 
   it('refuses what is no file', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     await mkdir(join(folder, 'd'), { mode: 0o700 });
     await symlink('nowhere', join(folder, 'l'));
     for (const name of ['d', 'l', 'absent'])

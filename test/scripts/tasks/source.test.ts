@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { digestFiles, sourceDigest } from '../../../guest/tasks/source-digest.ts';
 import { findTasks, readTask } from '../../../scripts/tasks/source.ts';
-import { type Files, PLAIN_TASK, scratchFolder, writeFiles } from '../../support/plain-task.ts';
+import { type Files, PLAIN_TASK, writeFiles } from '../../support/plain-task.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { rejectionCode } from '../../support/throws.ts';
 
 async function taskFolder(files: Files): Promise<string> {
-  const folder = join(await scratchFolder(), 'demo');
+  const folder = join(scratchFolder(), 'demo');
   await writeFiles(folder, files);
   return folder;
 }
@@ -16,7 +17,7 @@ const read = async (files: Files) => readTask('demo', await taskFolder(files));
 
 describe('findTasks', () => {
   it('finds the tasks of folders, and folders that are one', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     await writeFiles(join(folder, 'set/beta'), PLAIN_TASK);
     await writeFiles(join(folder, 'set/alpha'), PLAIN_TASK);
     await writeFiles(join(folder, 'set'), { 'README.md': '', 'docs/x': '' });
@@ -27,7 +28,7 @@ describe('findTasks', () => {
   });
 
   it('refuses two tasks of one name, an empty folder, none, and a name that is none', async () => {
-    const folder = await scratchFolder();
+    const folder = scratchFolder();
     await writeFiles(join(folder, 'a/demo'), PLAIN_TASK);
     await writeFiles(join(folder, 'b/demo'), PLAIN_TASK);
     await writeFiles(join(folder, 'c/de mo'), PLAIN_TASK);
@@ -42,7 +43,7 @@ describe('findTasks', () => {
   it.each(['manifest.json', 'toolchain.tar', 'sealed'])(
     'refuses the name of what lies beside tasks: %s',
     async (name) => {
-      const folder = await scratchFolder();
+      const folder = scratchFolder();
       await writeFiles(join(folder, name), PLAIN_TASK);
       expect(await rejectionCode(findTasks([folder]))).toBe('task_unsupported');
     },

@@ -4,11 +4,12 @@ import { trackKind } from '../../../guest/consensus/track-kind.ts';
 import { LABEL_FILE } from '../../../guest/tasks/label.ts';
 import { findTasks, readTask } from '../../../scripts/tasks/source.ts';
 import { labelledTask, PLANTED_TASK } from '../../support/audit-tasks.ts';
-import { type Files, PLAIN_TASK, scratchFolder, writeFiles } from '../../support/plain-task.ts';
+import { type Files, PLAIN_TASK, writeFiles } from '../../support/plain-task.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 import { rejectionCode } from '../../support/throws.ts';
 
 async function read(files: Files) {
-  const folder = join(await scratchFolder(), 'demo');
+  const folder = join(scratchFolder(), 'demo');
   await writeFiles(folder, files);
   return readTask('demo', folder);
 }

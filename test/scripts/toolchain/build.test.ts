@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { readTar, type TarFile } from '../../../guest/engine/tar-read.ts';
 import { buildBaseToolchain, type Toolchain } from '../../../scripts/toolchain/build.ts';
 import { toolchainCache } from '../../../scripts/toolchain/cache.ts';
@@ -11,9 +10,10 @@ import { isStaticElf } from '../../../scripts/toolchain/elf.ts';
 import { packageKey, parseRequirements } from '../../../scripts/toolchain/requirements.ts';
 import { BASE_SELECTION } from '../../../scripts/toolchain/select.ts';
 import { readServed } from '../../../scripts/toolchain/served.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 
 const CAPS = { totalBytes: 1 << 28, entries: 100_000, depth: 32, timeMs: 60_000 };
-const dir = mkdtempSync(join(tmpdir(), 'toolchain-'));
+const dir = scratchFolder();
 const outFile = join(dir, 'tools.tar');
 let built: Toolchain;
 let files: Map<string, TarFile>;
@@ -23,7 +23,6 @@ beforeAll(async () => {
   const read = await readTar(Readable.from([readFileSync(outFile)]), CAPS);
   files = new Map(read.map((file) => [file.path, file]));
 });
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe('buildBaseToolchain', () => {
   it('returns the SHA-256 of the bytes it wrote, their number, and what is in them', () => {

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { sha256Hex, writeAtomic } from '../../../scripts/toolchain/cache.ts';
 import { type DebianArchive, debFile } from '../../../scripts/toolchain/debian.ts';
 import { type DebianPackage, parseLock } from '../../../scripts/toolchain/lock.ts';
 import { refreshLock, resolvePackages } from '../../../scripts/toolchain/packages.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 
 const pin = (name: string, version: string): DebianPackage => ({
   name,
@@ -28,10 +26,9 @@ let cache: string;
 let opened: number;
 
 beforeEach(() => {
-  cache = mkdtempSync(join(tmpdir(), 'packages-'));
+  cache = scratchFolder();
   opened = 0;
 });
-afterEach(() => rmSync(cache, { recursive: true, force: true }));
 
 /** An archive that serves exactly these packages. */
 const serving = (served: readonly DebianPackage[]) => (): DebianArchive => {

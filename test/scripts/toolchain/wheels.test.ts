@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Requirement } from '../../../scripts/toolchain/requirements.ts';
 import { unzip } from '../../../scripts/toolchain/unzip.ts';
 import { fetchWheels } from '../../../scripts/toolchain/wheels.ts';
+import { scratchFolder } from '../../support/scratch.ts';
 
 const WHEEL = Buffer.from('bytes of a wheel');
 const REQUIREMENT: Requirement = {
@@ -17,14 +17,13 @@ const REQUIREMENT: Requirement = {
 let cache: string;
 
 beforeEach(() => {
-  cache = mkdtempSync(join(tmpdir(), 'wheels-'));
+  cache = scratchFolder();
   mkdirSync(join(cache, 'wheels'));
   // No tool can be found: what is asked for must be in the cache.
   vi.stubEnv('PATH', cache);
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  rmSync(cache, { recursive: true, force: true });
 });
 
 function cached(bytes: Buffer): void {
