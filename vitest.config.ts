@@ -7,8 +7,13 @@ const shared = {
   retry: process.env.CI === 'true' ? 1 : 0,
   testTimeout: 60_000,
   hookTimeout: 180_000,
-  // Processes that tests start spend half their time reading the same modules.
-  env: { NODE_COMPILE_CACHE: new URL('node_modules/.cache/node', import.meta.url).pathname },
+  env: {
+    // Processes that tests start spend half their time reading the same modules.
+    NODE_COMPILE_CACHE: new URL('node_modules/.cache/node', import.meta.url).pathname,
+    // A short name: sockets lie in it, and the kernel takes 107 bytes of a socket's path.
+    TMPDIR: join(tmpdir(), `cvm-tests-${process.pid}`),
+  },
+  globalSetup: './test/support/leftovers.ts',
 };
 
 export default defineConfig({
