@@ -5,6 +5,7 @@ import { EvaluatorError } from '../../guest/errors.ts';
 import { STAND_IN_LABEL, STAND_IN_VALUE, SUITE_LABEL } from '../../guest/tasks/image-rules.ts';
 import { connectImageStore, type ImageStore } from './image-store.ts';
 import { runProgram } from './process.ts';
+import { buildPython } from './stand-in-python.ts';
 import { STAND_INS, type StandIn } from './stand-ins.ts';
 
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
@@ -50,11 +51,14 @@ async function verifyPrerequisites(): Promise<void> {
   });
 }
 
-/** mmdebstrap's hooks see the new root as $1. */
-function customizeHooks(): string[] {
+/** mmdebstrap's hooks see the new root as $1. @param pythonTar what goes to /usr/local; null: Debian's is the Python. */
+function customizeHooks(pythonTar: string | null): string[] {
+  const python =
+    pythonTar === null
+      ? ['ln -s python3 "$1/usr/bin/python"', 'rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED']
+      : [`tar --extract --file='${pythonTar}' --directory="$1/usr/local"`];
   return [
-    'ln -s python3 "$1/usr/bin/python"',
-    'rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED',
+    ...python,
     // Both: the bundle for now, the machine's own authorities for every later update-ca-certificates.
     `if ls ${LOCAL_CAS}/*.crt >/dev/null 2>&1; then cp ${LOCAL_CAS}/*.crt "$1${LOCAL_CAS}/"; fi`,
     `cp ${CA_BUNDLE} "$1${CA_BUNDLE}"`,
@@ -86,8 +90,10 @@ async function makeImage(store: ImageStore, standIn: StandIn): Promise<string> {
   const work = await mkdtemp(join(tmpdir(), 'evaluator-base-'));
   try {
     const file = join(work, 'root.tar');
+    const python = standIn.python === 'built' ? await buildPython(work) : null;
     const packages = `--include=${standIn.packages.join(',')}`;
-    await runProgram('mmdebstrap', ['--variant=minbase', packages, ...customizeHooks(), standIn.suite, file]);
+    const hooks = customizeHooks(python);
+    await runProgram('mmdebstrap', ['--variant=minbase', packages, ...hooks, standIn.suite, file]);
     return await importTar(store, file, standIn);
   } finally {
     await rm(work, { recursive: true, force: true });
