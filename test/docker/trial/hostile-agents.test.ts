@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { containersOf, judge, judgeBeside, judged } from '../../support/judged.ts';
+import { containersOf, judge, judged } from '../../support/judged.ts';
 import { recordCalls } from '../../support/recording-engine.ts';
 import { KINDS, startTrial, type TrialHarness } from '../../support/trial.ts';
+import { honestBeside, ITSELF, type Neighbour, PLACES, type Place } from './places.ts';
 
 const MIB = 1024 * 1024;
 const RIGHT = 'echo right > /app/answer';
@@ -11,30 +12,31 @@ const KILL_HOLDERS_SLEEP = `for p in /proc/[0-9]*; do
   if [ "$comm" = busybox ] && [ "$p" != /proc/1 ]; then kill -9 "\${p#/proc/}"; fi
 done 2>/dev/null`;
 let trial: TrialHarness;
+let neighbour: Neighbour;
 
 beforeAll(async () => {
   trial = await startTrial();
+  neighbour = honestBeside(trial);
 });
 afterAll(() => trial.close());
 
-describe.concurrent.each(KINDS)('a %s agent that attacks the holder', (_kind, as) => {
+describe.concurrent.each(PLACES)('%s: an agent that attacks the holder', (_place, as) => {
   it.each([
     [
-      'terminates it',
-      `for s in TERM HUP INT QUIT USR1 USR2 SEGV ALRM; do kill -$s 1; done; sleep 1; ${RIGHT}`,
+      'sends it every signal',
+      `for s in TERM HUP INT QUIT USR1 USR2 SEGV ALRM KILL STOP; do kill -$s 1; done; sleep 0.2; ${RIGHT}`,
     ],
-    ['kills it', `kill -9 1; kill -STOP 1; sleep 1; ${RIGHT}`],
     ['kills every process, itself included', `${RIGHT}; python3 -c 'import os; os.kill(-1, 9)'; sleep 60`],
     ['kills its sleep, again and again', `for i in 1 2 3 4 5; do ${KILL_HOLDERS_SLEEP}; done; ${RIGHT}`],
-  ])('%s is judged by its tests', async (_, script) => {
-    expect(await judgeBeside(trial, { ...as, script })).toEqual({ rep: 'reward 1', neighbour: 'reward 1' });
+  ])('%s: is judged by its tests', async (_, script) => {
+    expect(await judge(trial, { ...as, script })).toBe('reward 1');
   });
 
-  it('has no process left for it to sleep with, and is judged by its tests', async () => {
+  it('has no process left for it to sleep with: is judged by its tests', async () => {
     // Its sleep is killed while others wait for every process that becomes free.
     const script = `${RIGHT}; exec python3 - <<'EOF'
 import os, signal, time
-end = time.monotonic() + 3
+end = time.monotonic() + 2
 def bomb():
     while time.monotonic() < end:
         try:
@@ -49,13 +51,10 @@ while time.monotonic() < end:
             if name.isdigit() and name != '1' and open('/proc/%s/comm' % name).read() == 'busybox\\n': os.kill(int(name), 9)
         except OSError: pass
 EOF`;
-    expect(await judgeBeside(trial, { ...as, script, pids: 48 })).toEqual({
-      rep: 'reward 1',
-      neighbour: 'reward 1',
-    });
+    expect(await judge(trial, { ...as, script, pids: 48 })).toBe('reward 1');
   });
 
-  it('makes it exit like a verification that has ended, which fails the rep', async () => {
+  it('makes it exit like a verification that has ended: liveness', async () => {
     // ptrace within the container is allowed; rax 231 is exit_group.
     const script = `python3 - <<'EOF'
 import ctypes, os, struct, time
@@ -72,68 +71,83 @@ libc.ptrace(17, 1, 0, 0)
 time.sleep(30)
 EOF
       ${RIGHT}`;
-    expect(await judgeBeside(trial, { ...as, script })).toEqual({ rep: 'liveness', neighbour: 'reward 1' });
+    expect(await judge(trial, { ...as, script })).toBe('liveness');
   });
 });
 
-describe.concurrent.each(KINDS)('a %s agent that takes what there is', (_kind, as) => {
+/** Writes without end, and when the agent has ended too: in the task's container, or through the broker. */
+const WRITER = `setsid bash -c 'while :; do echo $RANDOM$RANDOM > /app/beat.new; mv /app/beat.new /app/beat; done' &
+while [ ! -e /app/beat ]; do sleep 0.1; done`;
+const WRITER_THROUGH_THE_BROKER = `setsid python3 - >/dev/null 2>&1 <<'EOF' &
+import json, os, socket
+with socket.socket(socket.AF_UNIX) as broker:
+    broker.connect(os.environ['EVALUATOR_BROKER']); answers = broker.makefile('rb')
+    for n in range(9000):
+        command = f'echo {n} > /app/beat.new; mv /app/beat.new /app/beat'
+        broker.sendall(json.dumps({'id': n, 'call': 'exec', 'command': command}).encode() + b'\\n'); answers.readline()
+        if n == 3: open('/app/beats', 'w').close()
+EOF
+while [ ! -e /app/beats ]; do sleep 0.1; done`;
+
+describe.concurrent.each(PLACES)('%s: an agent that takes what there is', (place, as) => {
   it('forks without end: ends at a budget', async () => {
     const script = ':(){ :|:& };:; while :; do :; done';
-    const { rep, neighbour } = await judgeBeside(trial, {
-      ...as,
-      script,
-      pids: 64,
-      limits: { cpu_budget_ms: 3000, wall_budget_ms: 8000 },
-    });
+    const limits = { cpu_budget_ms: 2000, wall_budget_ms: 8000 };
+    const rep = await judge(trial, { ...as, script, pids: 64, limits });
     expect(['cpu_budget', 'wall_backstop']).toContain(rep);
-    expect(neighbour).toBe('reward 1');
   });
 
-  it('fills /dev/shm, which is memory: memory_limit', async () => {
+  it('fills /dev/shm, which is memory, as far as either goes', async () => {
     const script = `exec python3 -c "
 f = open('/dev/shm/x', 'wb')
 while True: f.write(bytes(1 << 20)); f.flush()"`;
-    const limits = { memory_bytes: 32 * MIB };
-    expect(await judgeBeside(trial, { ...as, script, limits })).toEqual({
-      rep: 'memory_limit',
-      neighbour: 'reward 1',
-    });
-  });
-
-  it('writes a line of 300 MB to stdout: it is not kept', async () => {
-    const before = process.memoryUsage().rss;
-    let peak = before;
-    const sampler = setInterval(() => {
-      peak = Math.max(peak, process.memoryUsage().rss);
-    }, 50);
-    const script = `head -c 300000000 /dev/zero; ${RIGHT}`;
-    const result = await judgeBeside(trial, { ...as, script });
-    clearInterval(sampler);
-    expect(result).toEqual({ rep: 'reward 1', neighbour: 'reward 1' });
-    expect(peak - before).toBeLessThan(150 * MIB);
+    const ends: Record<Place, string> = {
+      container: 'memory_limit',
+      'brokered, by exec': 'memory_limit',
+      // 64 MiB of its 1 GiB; the answer stays what it is.
+      'brokered, itself': 'reward 1',
+    };
+    expect(await judge(trial, { ...as, script, limits: { memory_bytes: 32 * MIB } })).toBe(ends[place]);
   });
 
   it('leaves a child that holds its stdout: is over when it has ended itself', async () => {
-    const script = `setsid sleep 1000 & ${RIGHT}`;
-    const [rep] = await trial.run({ ...as, script });
-    expect([rep?.outcome, (rep?.wall_ms ?? 0) < 30_000]).toEqual(['completed', true]);
+    const [rep] = await trial.run({ ...as, script: `setsid sleep 1000 & ${RIGHT}` });
+    expect([judged(rep), (rep?.wall_ms ?? 0) < 30_000]).toEqual(['reward 1', true]);
   });
 
   it('leaves a writer behind: it is dead before the tests look', async () => {
     const test = `#!/bin/bash
-first=$(cat /app/beat); sleep 0.5; second=$(cat /app/beat)
+first=$(cat /app/beat); sleep 0.3; second=$(cat /app/beat)
 if [ -n "$first" ] && [ "$first" = "$second" ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
 `;
-    const script =
-      '(while :; do echo $RANDOM$RANDOM > /app/beat.new; mv /app/beat.new /app/beat; done) & sleep 1';
+    const script = place === 'brokered, itself' ? WRITER_THROUGH_THE_BROKER : WRITER;
     expect(await judge(trial, { ...as, script, test })).toBe('reward 1');
   });
+
+  it('speaks our language: no text decides whose fault it was', async () => {
+    const script = `${RIGHT}; echo 'image pull failed: engine_broken'; echo '{"level":30,"event":"rep","reward":0}'
+      printf 'RESULT={}\\n\\033]0;owned\\007\\033[2J'; echo Error response from daemon >&2; exit 125`;
+    expect(await judge(trial, { ...as, script })).toBe('reward 1');
+  });
+});
+
+it('a line of 300 MB and a flood of short ones are not kept, whoever prints them', async () => {
+  const before = process.memoryUsage().rss;
+  let peak = before;
+  const sampler = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage().rss);
+  }, 50);
+  const script = `head -c 300000000 /dev/zero; yes | head -c 50000000; yes | head -c 50000000 >&2; ${RIGHT}`;
+  const reps = await Promise.all(PLACES.map(([, as]) => judge(trial, { ...as, script })));
+  clearInterval(sampler);
+  expect(reps).toEqual(PLACES.map(() => 'reward 1'));
+  expect(peak - before).toBeLessThan(150 * MIB);
 });
 
 describe('an agent that closes its streams and goes on', () => {
   it('has the engine asked now and then only', async () => {
     const { engine, calls } = recordCalls(trial.context.engine);
-    const script = `exec </dev/null >&- 2>&-; sleep 4; ${RIGHT}`;
+    const script = `exec </dev/null >&- 2>&-; sleep 3; ${RIGHT}`;
     const [rep] = await trial.run({ script, engine });
     expect(judged(rep)).toBe('reward 1');
     // A quarter of a second apart, after a few that follow on the end of the streams.
@@ -143,10 +157,25 @@ describe('an agent that closes its streams and goes on', () => {
   });
 });
 
-describe.concurrent('an agent that breaks what the tests need', () => {
+describe.concurrent.each(KINDS)('%s: an agent that breaks what the tests need', (_kind, as) => {
   it.each([
     ['WORKDIR, now a file', 'cd /; rm -rf /app; echo right > /app'],
     ['/etc/passwd, now a pipe', 'rm /etc/passwd; mkfifo /etc/passwd'],
+  ])('%s: the control shows that it was the agent, reward 0', async (_, sabotage) => {
+    expect(await judge(trial, { ...as, script: `${RIGHT}; ${sabotage}` })).toBe('reward 0');
+  });
+
+  it.each([
+    ['every shell', 'rm -f /bin/bash /usr/bin/bash /bin/sh /usr/bin/sh /bin/dash'],
+    ['the dynamic loader', 'rm -f /lib64/ld-linux-x86-64.so.2 "$(readlink -f /lib64/ld-linux-x86-64.so.2)"'],
+    ['/logs and /tests, now links', 'rm -rf /logs /tests; ln -s /app /logs; ln -s /app /tests'],
+  ])('%s: its tests still run', async (_, sabotage) => {
+    expect(await judge(trial, { ...as, script: `${RIGHT}; ${sabotage}` })).toBe('reward 1');
+  });
+});
+
+describe.concurrent('an agent that breaks what the tests need in another way', () => {
+  it.each([
     ['/etc/group, now a pipe', 'rm /etc/group; mkfifo /etc/group'],
     ['/etc/passwd, now a link to a pipe', 'mkfifo /srv/p; ln -sf ../srv/p /etc/passwd'],
     ['/etc/passwd, now a terminal', 'ln -sf /dev/ptmx /etc/passwd'],
@@ -156,81 +185,80 @@ describe.concurrent('an agent that breaks what the tests need', () => {
       'yes root:x:0:0::/root:/bin/sh | head -c 100000000 > /etc/passwd',
     ],
   ])('%s: the control shows that it was the agent, reward 0', async (_, sabotage) => {
-    expect(await judgeBeside(trial, { script: `${RIGHT}; ${sabotage}` })).toEqual({
-      rep: 'reward 0',
-      neighbour: 'reward 1',
-    });
+    expect(await judge(trial, { script: `${RIGHT}; ${sabotage}` })).toBe('reward 0');
   });
 
   it.each([
     ['nothing that they need: /etc', 'mv /etc /etc.old; rm -rf /etc; rm -rf /etc/* 2>/dev/null; true'],
-    ['every shell', 'rm -f /bin/bash /usr/bin/bash /bin/sh /usr/bin/sh /bin/dash'],
-    ['the dynamic loader', 'rm -f /lib64/ld-linux-x86-64.so.2 "$(readlink -f /lib64/ld-linux-x86-64.so.2)"'],
     ['/etc/passwd, deleted', 'rm /etc/passwd /etc/group'],
-    ['/logs, now a link', 'rm -rf /logs; ln -s /app /logs'],
-    ['/logs, now a file', 'rm -rf /logs; echo > /logs'],
+    ['/logs and /tests, now files', 'rm -rf /logs /tests; echo > /logs; echo > /tests'],
     ['/logs/verifier, now a link', 'rm -rf /logs/verifier; ln -s /app /logs/verifier'],
-    ['/tests, now a file', 'rm -rf /tests; echo > /tests'],
-    ['/tests, now a link', 'rm -rf /tests; ln -s /app /tests'],
     ['/opt, moved away', 'mv /opt /opt.old; mkdir -p /opt'],
   ])('%s: its tests still run', async (_, sabotage) => {
     expect(await judge(trial, { script: `${RIGHT}; ${sabotage}` })).toBe('reward 1');
   });
 });
 
-describe.concurrent('an agent that plants', () => {
+describe.concurrent('a brokered agent that breaks', () => {
+  it('all of its own sandbox: the task is judged by its tests', async () => {
+    const script = `cd /; rm -rf /app /logs /task /etc/group; echo > /app; rm /etc/passwd; mkfifo /etc/passwd
+      rm -rf /agent-runtime /run "$(readlink -f /lib64/ld-linux-x86-64.so.2)" /bin/bash /usr/bin/bash /bin/sh /usr/bin/sh`;
+    expect(await judge(trial, { brokered: ITSELF, script })).toBe('reward 1');
+  });
+
+  it('shells and WORKDIR of the task: is told so by its next command, and may mend it', async () => {
+    const shell = '/opt/evaluator/busybox';
+    const brokered = `class Agent:
+    async def run(self, instruction, environment, context):
+        await environment.exec("cd /; rm -rf /app; echo > /app; rm -f /bin/bash /usr/bin/bash /bin/sh /usr/bin/sh /bin/dash")
+        broken = await environment.exec("true")
+        mended = await environment.exec("${shell} rm /app; ${shell} mkdir /app; echo right > /app/answer", cwd="/")
+        assert [broken.return_code, mended.return_code] == [126, 0], [broken, mended]
+`;
+    expect(await judge(trial, { script: '', brokered })).toBe('reward 1');
+  });
+});
+
+describe.concurrent.each(KINDS)('%s: an agent that plants', (_kind, as) => {
   const REWARD = 'mkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt';
+  const TEST = `#!/bin/bash\\n${REWARD}\\n`;
   it.each([
-    ['a reward', REWARD],
-    ['a reward behind a link', `mkdir /app/l; ln -s /app/l /logs/verifier; ${REWARD}`],
     [
-      'tests',
-      `mkdir -p /tests; printf '#!/bin/bash\\n${REWARD}\\n' > /tests/test.sh; chmod 755 /tests/test.sh`,
-    ],
-    [
-      'the start of a second life, a thousand times',
-      `mkdir -p d/tests; echo '${REWARD}; exit 100' > d/env; printf '#!/bin/bash\\n${REWARD}\\n' > d/tests/test.sh
-       chmod 755 d/tests/test.sh; python3 -c "
-import os, shutil
-for n in range(1000): shutil.copytree('d', '/.evaluator-%032x' % n)"
+      'a reward, tests and starts of a second life',
+      `mkdir -p d/tests; echo '${REWARD}; exit 100' > d/env; printf '${TEST}' > d/tests/test.sh; chmod 755 d/tests/test.sh
+       cp -r d/tests /tests; python3 -c "
+import shutil
+for n in range(100): shutil.copytree('d', '/.evaluator-%032x' % n)"
        ${REWARD}`,
     ],
     [
-      'a tools directory',
-      `mv /opt /opt.old; mkdir -p /opt/evaluator
-       printf '#!/bin/bash\\n${REWARD}\\nexit 100\\n' > /opt/evaluator/busybox; chmod 755 /opt/evaluator/busybox`,
+      'a reward behind a link, and a tools directory',
+      `mkdir /app/l; ln -s /app/l /logs/verifier; ${REWARD}; mv /opt /opt.old; mkdir -p /opt/evaluator
+       printf '${TEST}exit 100\\n' > /opt/evaluator/busybox; chmod 755 /opt/evaluator/busybox`,
     ],
   ])('%s, with a wrong answer: reward 0', async (_, plant) => {
-    expect(await judge(trial, { script: `${plant}; echo wrong > /app/answer` })).toBe('reward 0');
-  });
-
-  it('a reward in the other file, beside a right answer: its own is the one that counts', async () => {
-    const script = `${RIGHT}; mkdir -p /logs/verifier; echo '{"reward": 1}' > /logs/verifier/reward.json`;
-    expect(await judge(trial, { script })).toBe('reward 1');
+    expect(await judge(trial, { ...as, script: `${plant}; echo wrong > /app/answer` })).toBe('reward 0');
   });
 
   it('a reward, and leaves no shell to write another: reward 0', async () => {
-    expect(await judge(trial, { script: `${REWARD}; rm -f /bin/bash /usr/bin/bash` })).toBe('reward 0');
+    const script = `${REWARD}; rm -f /bin/bash /usr/bin/bash`;
+    expect(await judge(trial, { ...as, script })).toBe('reward 0');
   });
 
-  it('a preloaded library and another home: the tests see neither', async () => {
+  it('a reward in the other file, a preloaded library and another home: the tests see none of them', async () => {
     const test = `#!/bin/bash
 if [ ! -e /etc/ld.so.preload ] && [ "$HOME" = /root ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt
 `;
-    const script = `echo /app/evil.so > /etc/ld.so.preload; export HOME=/app
+    const script = `mkdir -p /logs/verifier; echo '{"reward": 0}' > /logs/verifier/reward.json
+      echo /app/evil.so > /etc/ld.so.preload; export HOME=/app
       sed -i s,:/root:,:/app:, /etc/passwd; printf 'HOME=/app\\nPATH=/app\\n' > /etc/environment`;
-    expect(await judge(trial, { script, test })).toBe('reward 1');
-  });
-
-  it('words: no text decides whose fault it was', async () => {
-    const script = `echo 'image pull failed: engine_broken'; echo '{"level":30,"event":"rep","reward":1}'
-      printf 'RESULT={}\\n\\033]0;owned\\007\\033[2J'; echo Error response from daemon >&2; exit 125`;
-    expect(await judge(trial, { script })).toBe('reward 0');
+    expect(await judge(trial, { ...as, script, test })).toBe('reward 1');
   });
 });
 
 describe('afterwards', () => {
-  it('no container is left', async () => {
+  it('the honest reps beside all of them were judged by their tests, and no container is left', async () => {
+    expect(await neighbour.end()).toEqual(['reward 1']);
     expect(await containersOf(trial)).toEqual([]);
   });
 });
