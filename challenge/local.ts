@@ -21,7 +21,7 @@ import type { Ledger, Run } from './ledger/ledger.ts';
 import { isAwaiting, OPEN } from './ledger/machine.ts';
 import { loadIdentity, loadIssuer, readInput } from './local-state.ts';
 import { prepareRun } from './prepare.ts';
-import { fileReview } from './review/file.ts';
+import { trustedFileReview } from './review/trusted-file.ts';
 import { NO_REVIEWS, type ReviewStore, UNREVIEWED } from './reviews.ts';
 import { writeSecret } from './secrets.ts';
 import type { ServerIdentity } from './tls.ts';
@@ -92,14 +92,7 @@ function writeOutputs(config: ChallengeConfig, issuer: Issuer, planBytes: Buffer
 function reviewsOf({ reviews }: ChallengeConfig): ReviewStore {
   if (reviews.kind === 'none') return NO_REVIEWS;
   if (reviews.kind === 'unreviewed') return UNREVIEWED;
-  const { trust } = reviews;
-  return fileReview(reviews.path, {
-    root: { publicKey: trust.root.public_key, challengeId: trust.root.challenge_id },
-    allowlist: trust.allowlist,
-    rootDer: parseRoot(trust.tdx_root_pem),
-    acceptedTcb: new Set(trust.accepted_tcb),
-    collateral: async () => trust.collateral,
-  });
+  return trustedFileReview(reviews.path, reviews.trust);
 }
 
 /** @throws usage when a behavioural track has no labels, or another track has; cache_*, sealed_*, ground_truth_invalid. */

@@ -7,6 +7,7 @@ import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { buildTaskToolchain } from '../toolchain/build.ts';
 import { toolchainLine } from '../toolchain/describe.ts';
 import { nameList, parseOptions, printHelp, required, spreadOption } from './arguments.ts';
+import { verifyWritable } from './paths.ts';
 
 const USAGE =
   'evaluator bake --from DIR... --out DIR [--only a,b] [--track NAME] [--live NAME,...] [--seal KEYFILE] [--locked] [--check [--reps N] [--leave-out-failing] [--logs DIR]] [--engine SOCKET] [--json]';
@@ -54,6 +55,7 @@ function checkOf(values: CheckValues, onChecked: BakeCheck['onChecked']): BakeCh
       'usage',
       `bake: --reps ${JSON.stringify(reps)}: must be a whole number from 1 to 64`,
     );
+  if (logs !== null) verifyWritable('bake', 'logs', logs, 'folder');
   return { reps: count, failing: leaveOut ? 'leave_out' : 'refuse', logs, onChecked };
 }
 

@@ -18,6 +18,7 @@ import { IMAGE_ROLES, type ImageRole } from '../images/roles.ts';
 import { hasUncommittedChanges } from '../images/source.ts';
 import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { parseOptions, printHelp } from './arguments.ts';
+import { verifyWritable } from './paths.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const USAGE =
@@ -107,6 +108,8 @@ export async function build(argv: readonly string[]): Promise<number> {
     onProgress,
   };
   verifyCacheChoice(request.role, request.cache);
+  for (const option of ['out', 'context'] as const)
+    if (values[option] !== undefined) verifyWritable('build', option, values[option], 'new folder');
   if (await hasUncommittedChanges(REPOSITORY)) onProgress('changes that are not committed are not built');
   if (values.context !== undefined) {
     const { context, dockerfile, revision, values: args } = await writeContext(request, values.context);

@@ -7,6 +7,7 @@ import { encodeCanonical, type Json } from '../../guest/wire/canonical.ts';
 import { parsePlan } from '../../guest/wire/plan.ts';
 import { parseResult } from '../../guest/wire/result.ts';
 import { oraclePackage } from '../agent/oracle-package.ts';
+import { verifyAdmitted } from '../run/admission.ts';
 import { runtimeImageOf } from '../run/agent-runtime.ts';
 import {
   type IssuedRun,
@@ -25,6 +26,7 @@ import { HELP, type RunOptions, readOptions } from '../run/options.ts';
 import { aborted, awaitJudgement, type RepTimes, type Summary, summarize } from '../run/outcome.ts';
 import type { Running } from '../run/process.ts';
 import { painter, table, verdictLine } from '../run/show.ts';
+import { verifyTerms } from '../run/terms.ts';
 
 /** What the guest process said: the last RESULT line, its journal, its exit code. */
 interface GuestWord {
@@ -153,6 +155,8 @@ export async function run(argv: readonly string[], boot = startMachine): Promise
   return withParts(options.out, async ({ work, running, fail, failed }) => {
     const given = await loadAgent(options.agent);
     const mechanism = writeMechanism(work, options.offers);
+    verifyTerms(options, mechanism, process.env);
+    await verifyAdmitted(options, given.agentHash, Date.now());
     await verifyEngineReady(options, mechanism);
     const onProgress = (message: string) => showEvent({ event: 'progress', message });
     const baked = await loadCache(options, work, onProgress);

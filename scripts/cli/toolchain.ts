@@ -10,6 +10,7 @@ import { packageLines, toolchainLine } from '../toolchain/describe.ts';
 import { changedPackages } from '../toolchain/lock.ts';
 import { type LockPolicy, refreshLock } from '../toolchain/packages.ts';
 import { parseOptions, printHelp, spreadOption } from './arguments.ts';
+import { verifyWritable } from './paths.ts';
 
 const USAGE = 'evaluator toolchain [--for DIR...] [--out FILE] [--locked] [--json] | --refresh';
 const HELP = `usage: ${USAGE}
@@ -45,6 +46,7 @@ export async function toolchain(argv: readonly string[]): Promise<number> {
   );
   if (values.help) return printHelp(HELP);
   if (values.refresh) return refresh();
+  if (values.out !== undefined) verifyWritable('toolchain', 'out', values.out, 'file');
   const scripts = await testScripts(values.for);
   const built = await buildTo(values.out ?? null, scripts, values.locked ? 'locked' : 'served');
   const lines = [toolchainLine(built), ...packageLines(built)];

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { reviewTrustSchema } from '../../challenge/config.ts';
+import { trustedFileReview } from '../../challenge/review/trusted-file.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
+import { parseSchema } from '../../guest/wire/scalars.ts';
 import type { RunOptions } from './options.ts';
 
 function readBeside(review: string, name: string): string {
@@ -22,15 +25,15 @@ function readJsonBeside(review: string, name: string): unknown {
   }
 }
 
+/** Of the local challenge's configuration. */
+type Admission = { kind: 'none' | 'unreviewed' } | { kind: 'file'; path: string; trust: object };
+
 /**
  * What the local challenge admits the run by: the review that was given, believed by what lies beside it; of a
  * ranked run without one, nothing that was looked at.
  * @throws usage.
  */
-export function admissionOf({
-  review,
-  weight,
-}: Pick<RunOptions, 'review' | 'weight'>): Record<string, unknown> {
+export function admissionOf({ review, weight }: Pick<RunOptions, 'review' | 'weight'>): Admission {
   if (review === null) return { kind: weight === 'ranked' ? 'unreviewed' : 'none' };
   const trust = {
     root: readJsonBeside(review, 'review-root.json'),
@@ -40,4 +43,20 @@ export function admissionOf({
     accepted_tcb: ['UpToDate'],
   };
   return { kind: 'file', path: review, trust };
+}
+
+/**
+ * The review that was given admits this agent, as the challenge will find again.
+ * @throws usage, schema_invalid, and whatever a review is refused with.
+ */
+export async function verifyAdmitted(
+  options: Pick<RunOptions, 'review' | 'weight'>,
+  agentHash: string,
+  nowMs: number,
+): Promise<void> {
+  const admission = admissionOf(options);
+  if (admission.kind !== 'file') return;
+  const { path, trust } = admission;
+  const believed = parseSchema(reviewTrustSchema, trust, `--review ${path}: what lies beside it`);
+  await trustedFileReview(path, believed).admit(agentHash, nowMs);
 }

@@ -9,7 +9,6 @@ import { trackKind } from '../../guest/consensus/track-kind.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { INFERENCE_KEY, wantsInference } from '../../guest/stages/model-access.ts';
 import type { AllowlistEntry } from '../../guest/wire/measurement.ts';
-import { parseMechanism, trackRules } from '../../guest/wire/mechanism.ts';
 import type { EvalPlan } from '../../guest/wire/plan.ts';
 import { admissionOf } from './admission.ts';
 import type { GuestPlace } from './guest-place.ts';
@@ -18,6 +17,7 @@ import type { RunOptions } from './options.ts';
 import { type Running, startServer } from './process.ts';
 import { publishedEntry } from './published-entry.ts';
 import { ROOT, type SimulatedMachine, startSimulator } from './simulator.ts';
+import { repsOf } from './terms.ts';
 
 const PLAN_TTL_MS = 24 * 3_600_000;
 
@@ -46,14 +46,6 @@ export interface EvalMachine extends SimulatedMachine {
   planRoot: { publicKey: string; challengeId: string };
   /** The bytes that it booted with. */
   appCompose: Buffer;
-}
-
-/** Where the mechanism leaves it to the plan. */
-const DEFAULT_REPS = 3;
-
-function pinnedReps({ place, options }: Local): number {
-  const { r } = trackRules(parseMechanism(readFileSync(place.mechanism)).mechanism, options.track);
-  return r === 'plan' ? DEFAULT_REPS : r;
 }
 
 /** What is deployed for this run: the image of its place, this challenge's root key, its agent's variables. */
@@ -147,7 +139,7 @@ export async function startChallengeProcess(local: Local, machine: EvalMachine):
     select: { n: tasks.length },
     track: options.track,
     labels_cache_path: trackKind(options.track) === 'behavioural' ? loaded.cache.directory : null,
-    r: options.reps ?? pinnedReps(local),
+    r: repsOf(options, readFileSync(local.place.mechanism)),
     policy: options.policy,
     n_concurrent: options.concurrency,
     ranked: options.weight === 'ranked',

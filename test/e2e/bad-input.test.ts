@@ -151,6 +151,42 @@ const CASES: Record<string, Case> = {
     code: 'engine_absent',
     says: [at('no.sock'), 'start one', '--engine'],
   },
+  'other reps than the track has': {
+    args: run('--cache', at('tasks'), '--track', 'skills', '--reps', '1', '--engine', at('no.sock')),
+    code: 'plan_contradicts_mechanism',
+    says: ['--reps 1', 'skills', '3 times'],
+  },
+  'a review with nothing beside it': {
+    args: run('--cache', at('tasks'), '--review', at('a-file'), '--engine', at('no.sock')),
+    code: 'usage',
+    says: ['--review', 'review-root.json'],
+  },
+  'logs of a check that cannot be written': {
+    args: [
+      'bake',
+      '--from',
+      at('tasks'),
+      '--out',
+      OUT,
+      '--check',
+      '--logs',
+      at('a-file', 'x'),
+      '--engine',
+      at('no.sock'),
+    ],
+    code: 'usage',
+    says: ['--logs', 'ENOTDIR'],
+  },
+  'tools that cannot be written': {
+    args: ['toolchain', '--out', at('full')],
+    code: 'usage',
+    says: ['--out', 'name a file'],
+  },
+  'an image that would go among other files': {
+    args: ['build', '--image', 'review', '--out', at('full')],
+    code: 'usage',
+    says: ['--out', 'not empty'],
+  },
   'no engine, for a folder of plain tasks': {
     args: run('--cache', at('tasks'), '--engine', at('no.sock')),
     code: 'engine_absent',

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -98,9 +99,10 @@ it('a requirement that is not offered ends the run before any key, with its line
   expect(await readFile(join(out, 'journal.jsonl'), 'utf8')).not.toContain('"stage":"unlock"');
 });
 
-it('a VM without the key of its model ends the run before any key of a task', async () => {
+it('without the key of the model nothing is begun', async () => {
   const { args, out } = await prepared('');
-  const { code, stdout } = await evaluator(args, { INFERENCE_API_KEY: '' });
-  expect([code, JSON.parse(stdout).reason_code]).toEqual([2, 'inference_key_missing']);
-  expect(await readFile(join(out, 'journal.jsonl'), 'utf8')).not.toContain('"stage":"unlock"');
+  const { code, stdout, stderr } = await evaluator(args, { INFERENCE_API_KEY: '' });
+  expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining('[inference_key_missing]')]);
+  expect(stderr).not.toContain('baking');
+  expect(existsSync(out)).toBe(false);
 });

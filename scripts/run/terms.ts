@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { EvaluatorError } from '../../guest/errors.ts';
+import { readInferenceOffer } from '../../guest/stages/model-access.ts';
+import { parseMechanism, trackRules } from '../../guest/wire/mechanism.ts';
+import type { RunOptions } from './options.ts';
+
+/** Where the mechanism leaves it to the plan. */
+const DEFAULT_REPS = 3;
+
+/**
+ * How often each task is run: what was asked for, else the track's number.
+ * @throws track_unknown; plan_contradicts_mechanism when the track has another.
+ */
+export function repsOf({ track, reps }: Pick<RunOptions, 'track' | 'reps'>, mechanism: Buffer): number {
+  const { r } = trackRules(parseMechanism(mechanism).mechanism, track);
+  if (r === 'plan') return reps ?? DEFAULT_REPS;
+  if (reps === null || reps === r) return r;
+  throw new EvaluatorError(
+    'plan_contradicts_mechanism',
+    `--reps ${reps}: the mechanism has track ${track} run ${r} times; leave the option out`,
+  );
+}
+
+/**
+ * Refuses, before any work, what the mechanism at hand will not have; one that lies in an image that was named is
+ * read when its guest is made ready.
+ * @throws track_unknown, plan_contradicts_mechanism, inference_key_missing.
+ */
+export function verifyTerms(options: RunOptions, mechanismFile: string, env: NodeJS.ProcessEnv): void {
+  if (options.image?.kind === 'named') return;
+  const bytes = readFileSync(mechanismFile);
+  repsOf(options, bytes);
+  const { mechanism } = parseMechanism(bytes);
+  const agentEnv = Object.fromEntries(
+    Object.entries(env).flatMap(([k, v]) => (v === undefined ? [] : [[k, v]])),
+  );
+  if (mechanism.inference !== null)
+    readInferenceOffer({ tasks: [{ network: 'inference' }] }, mechanism, { agentEnv });
+}
