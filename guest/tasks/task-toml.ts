@@ -108,7 +108,10 @@ export function parseTaskToml(bytes: Uint8Array, file: string): TaskConfig {
   const parsed = taskTomlSchema.safeParse(readToml(bytes, file));
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    throw invalid(file, `${issue?.path.map(String).join('.') || '(root)'}: ${issue?.message ?? 'invalid'}`);
+    throw invalid(
+      file,
+      `${issue?.path.map(String).join('.') || 'the document'}: ${issue?.message ?? 'invalid'}`,
+    );
   }
   const { track, verifier, agent, environment } = parsed.data;
   const problem = artifactPathsProblem(verifier.artifact_paths);

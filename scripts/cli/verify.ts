@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { ResultInput, ResultVerdict } from '../../challenge/verify/result.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
+import { printHelp } from './arguments.ts';
 
 const USAGE = `usage: evaluator verify RESULT --plan FILE --plan-root FILE --mechanism FILE --allowlist FILE
                         --root FILE --collateral FILE [--accept-tcb STATUS]... [--json]
@@ -164,26 +165,15 @@ function lines({ verified, checks }: ResultVerdict): string {
 
 /**
  * `evaluator verify`: checks a RESULT and prints what it checked.
- * @returns the exit code: 0 verified, 3 not verified, 2 unusable input (told on stderr).
+ * @returns the exit code: 0 verified, 3 not verified.
+ * @throws usage: unusable input.
  */
 export async function verify(argv: string[]): Promise<number> {
-  let input: ResultInput;
-  let format: Arguments['format'];
-  try {
-    const args = parseArguments(argv);
-    if (args === null) {
-      process.stdout.write(USAGE);
-      return 0;
-    }
-    format = args.format;
-    input = await loadInput(args);
-  } catch (error) {
-    if (!(error instanceof EvaluatorError)) throw error;
-    process.stderr.write(`${error.message}\n`);
-    return 2;
-  }
+  const args = parseArguments(argv);
+  if (args === null) return printHelp(USAGE);
+  const input = await loadInput(args);
   const { verifyResult } = await import('../../challenge/verify/result.ts');
   const verdict = await verifyResult(input);
-  process.stdout.write(format === 'json' ? `${JSON.stringify(verdict)}\n` : lines(verdict));
+  process.stdout.write(args.format === 'json' ? `${JSON.stringify(verdict)}\n` : lines(verdict));
   return verdict.verified ? 0 : 3;
 }

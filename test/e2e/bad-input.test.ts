@@ -182,6 +182,18 @@ const CASES: Record<string, Case> = {
     code: 'usage',
     says: ['--out', 'name a file'],
   },
+  'a RESULT to verify that is not there': {
+    args: [
+      'verify',
+      at('absent'),
+      ...['plan', 'plan-root', 'mechanism', 'allowlist', 'root', 'collateral'].flatMap((name) => [
+        `--${name}`,
+        at('a-file'),
+      ]),
+    ],
+    code: 'usage',
+    says: ['--plan-root', at('a-file')],
+  },
   'an image that would go among other files': {
     args: ['build', '--image', 'review', '--out', at('full')],
     code: 'usage',

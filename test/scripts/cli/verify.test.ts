@@ -4,6 +4,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vite
 import { RESULT_CHECKS } from '../../../challenge/verify/result.ts';
 import { verify } from '../../../scripts/cli/verify.ts';
 import { scratchFolder } from '../../support/scratch.ts';
+import { rejectionCode } from '../../support/throws.ts';
 import { validResult } from '../../support/valid-result.ts';
 
 const FILES = ['plan', 'plan-root', 'mechanism', 'allowlist', 'root', 'collateral'] as const;
@@ -21,7 +22,6 @@ function argv(overrides: Partial<Record<(typeof FILES)[number] | 'result', strin
 }
 
 let out = '';
-let err = '';
 beforeAll(async () => {
   // The command has the machine's clock, so this evidence is of now.
   const { input, platform } = await validResult({ nowMs: Date.now() });
@@ -37,13 +37,8 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   out = '';
-  err = '';
   vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
     out += String(text);
-    return true;
-  });
-  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
-    err += String(text);
     return true;
   });
 });
@@ -119,9 +114,9 @@ describe('evaluator verify', () => {
     ['a root that is no certificate', () => argv({ root: write('e', 'x') }), /--root \S+: TDX root/],
     ['collateral without CRLs', () => argv({ collateral: write('f', '{}') }), /--collateral \S+: .*pck_crl/],
   ];
-  it.each(unusable)('%s ends with 2 and a sentence', async (_name, args, message) => {
-    expect(await verify(args())).toBe(2);
-    expect(err).toMatch(message);
+  it.each(unusable)('%s is refused as usage, in a sentence', async (_name, args, message) => {
+    expect(await rejectionCode(verify(args()))).toBe('usage');
+    await expect(verify(args())).rejects.toThrow(message);
     expect(out).toBe('');
   });
 });
