@@ -7,6 +7,7 @@ import { DEFAULT_ENGINE_SOCKET } from '../tasks/image-store.ts';
 import { buildTaskToolchain } from '../toolchain/build.ts';
 import { toolchainLine } from '../toolchain/describe.ts';
 import { nameList, parseOptions, printHelp, required, spreadOption } from './arguments.ts';
+import { onInterruption } from './interruption.ts';
 import { verifyWritable } from './paths.ts';
 
 const USAGE =
@@ -32,7 +33,8 @@ Makes a task cache: public files, tests, the verifier's tools and a manifest tha
   --engine SOCKET  the container engine (default ${DEFAULT_ENGINE_SOCKET})
   --json           one JSON object on stdout
 
-exit codes: 0 baked, 2 refused (a check that failed among it; its report is on stdout all the same), 5 infrastructure
+exit codes: 0 baked, 2 refused (a check that failed among it; its report is on stdout all the same), 5 infrastructure,
+            130, 143 ended by SIGINT, SIGTERM: nothing of it is left
 `;
 
 interface CheckValues {
@@ -95,6 +97,7 @@ export async function bake(argv: readonly string[]): Promise<number> {
   if (values.help) return printHelp(HELP);
   const out = required(values.out, 'out', USAGE);
   let report: object = {};
+  const interrupted = onInterruption();
   const { manifest, cacheDigest } = await bakeTasks({
     from: required(values.from, 'from', USAGE),
     out,
@@ -114,8 +117,15 @@ export async function bake(argv: readonly string[]): Promise<number> {
         report = { check: found.checks.map(checkJson), not_baked: found.unbuilt.map(refusalJson) };
       else for (const line of checkLines(found.checks, found.unbuilt)) process.stdout.write(`${line}\n`);
     }),
+    signal: interrupted.signal,
     onProgress: (message) => process.stderr.write(`${message}\n`),
   }).catch((error) => {
+    const exitCode = interrupted.exitCode();
+    if (exitCode !== null) {
+      process.stderr.write(`evaluator: ${interrupted.signal.reason.message}; no cache was made\n`);
+      // An image that is being built ends with the connection.
+      process.exit(exitCode);
+    }
     if (values.json && 'check' in report) printJson(report);
     throw error;
   });

@@ -102,6 +102,8 @@ async function bakedCache(
     engineSocket: options.engineSocket,
     toolchain: (made) => buildTaskToolchain({ ...made, policy: 'served' }),
     check: null,
+    // A run that is ended ends as a whole, and takes its scratch folder along.
+    signal: new AbortController().signal,
     onProgress,
   });
   return {

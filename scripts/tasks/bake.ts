@@ -10,6 +10,7 @@ import { connectImageStore } from './image-store.ts';
 import { newCacheSeal, type Sealing, salted, writeSealed } from './seal.ts';
 import { findTasks, readTask, type SourceTask } from './source.ts';
 import type { SilentRegistries } from './task-image.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 export interface BakeOptions {
   /** Folders of plain tasks. */
@@ -31,6 +32,8 @@ export interface BakeOptions {
     | null;
   /** null: nothing is run; a mode is what the task says. Needs `toolchain`. */
   check: BakeCheck | null;
+  /** Ends the bake with its reason; what was begun is removed. */
+  signal: AbortSignal;
   onProgress(message: string): void;
 }
 
@@ -102,12 +105,15 @@ async function bakeInto(work: string, options: BakeOptions): Promise<Manifest> {
       if (isOfOtherTrack(plain, options)) continue;
       for (const what of unservedBy(plain)) options.onProgress(`${taskId}: its tests will lack ${what}`);
       const task = seal === null ? plain : salted(plain, seal);
-      const entry = await describeTask(store, task, options.live, silent, seal);
+      const entry = await unlessAborted(options.signal, () =>
+        describeTask(store, task, options.live, silent, seal),
+      );
       await writeTask(work, task, seal);
       const written = seal === null ? entry : await writeSealed(work, task, entry, seal);
       tasks.push({ entry: written, directory });
       scripts.push(testScript(plain));
     } catch (error) {
+      options.signal.throwIfAborted();
       if (!(error instanceof EvaluatorError) || error.code.startsWith('engine_')) throw error;
       failures.push(error);
     }
@@ -120,7 +126,8 @@ async function bakeInto(work: string, options: BakeOptions): Promise<Manifest> {
       `no task of track ${options.track} in ${options.from.join(', ')}`,
     );
   const outFile = join(work, 'toolchain.tar');
-  const toolchain = options.toolchain && (await options.toolchain({ outFile, scripts }));
+  const make = options.toolchain;
+  const toolchain = make && (await unlessAborted(options.signal, () => make({ outFile, scripts })));
   return {
     schema_version: 1,
     cache_id: seal?.cacheId ?? null,
@@ -134,11 +141,11 @@ async function checkedTasks(
   work: string,
   tasks: readonly ToCheck[],
   unbuilt: readonly EvaluatorError[],
-  { check, engineSocket, onProgress }: BakeOptions,
+  { check, engineSocket, signal, onProgress }: BakeOptions,
 ): Promise<ManifestTask[]> {
   if (check === null) return tasks.map(({ entry }) => entry);
   const toolchainTar = join(work, 'toolchain.tar');
-  const checks = await checkTasks(tasks, { ...check, engineSocket, toolchainTar, onProgress });
+  const checks = await checkTasks(tasks, { ...check, engineSocket, toolchainTar, signal, onProgress });
   check.onChecked({ checks, unbuilt });
   const kept = keepStable(tasks, checks, check.failing);
   for (const { entry } of tasks)

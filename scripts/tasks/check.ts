@@ -15,6 +15,7 @@ export interface CheckOptions {
   toolchainTar: string;
   /** Where what agents and tests printed is kept; null: nowhere. */
   logs: string | null;
+  signal: AbortSignal;
   onProgress(message: string): void;
 }
 
@@ -46,20 +47,23 @@ function logInto(folder: string | null): OnLog {
 export async function checkTasks(tasks: readonly ToCheck[], options: CheckOptions): Promise<TaskCheck[]> {
   const [first] = tasks;
   if (first === undefined) return [];
-  const { engineSocket, toolchainTar, reps, onProgress } = options;
-  return withCheckSession({ engineSocket, toolchainTar, anyImage: first.entry.image }, async (session) => {
-    const onLog = logInto(options.logs);
-    return Promise.all(
-      tasks.map(async ({ entry, directory }) => {
-        const source = await readTask(entry.task_id, directory);
-        const check = await checkTask(session, { source, entry }, reps, onLog);
-        onProgress(
-          `checked ${entry.task_id}: ${check.verdict}${check.mode === null ? '' : `, ${check.mode}`}`,
-        );
-        return check;
-      }),
-    );
-  });
+  const { engineSocket, toolchainTar, reps, signal, onProgress } = options;
+  return withCheckSession(
+    { engineSocket, toolchainTar, anyImage: first.entry.image, signal },
+    async (session) => {
+      const onLog = logInto(options.logs);
+      return Promise.all(
+        tasks.map(async ({ entry, directory }) => {
+          const source = await readTask(entry.task_id, directory);
+          const check = await checkTask(session, { source, entry }, reps, onLog);
+          onProgress(
+            `checked ${entry.task_id}: ${check.verdict}${check.mode === null ? '' : `, ${check.mode}`}`,
+          );
+          return check;
+        }),
+      );
+    },
+  );
 }
 
 /**

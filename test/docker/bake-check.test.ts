@@ -72,6 +72,7 @@ async function prepare(
       },
       ...check,
     },
+    signal: new AbortController().signal,
     onProgress: () => {},
   };
   return Object.assign(run, { options });

@@ -48,6 +48,7 @@ async function bake(tasks: Readonly<Record<string, Files>>, change: Partial<Bake
     engineSocket: ENGINE_SOCKET,
     toolchain: null,
     check: null,
+    signal: new AbortController().signal,
     onProgress: () => {},
     ...change,
   };
