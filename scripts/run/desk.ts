@@ -31,7 +31,8 @@ export async function openDesk(
     input: '',
     onStderr: onLog,
   });
-  onReaper(running);
+  // A terminal's SIGINT reaches it too, before its parent asks: that signal it does not heed.
+  onReaper({ ...running, stop: () => running.stop('SIGTERM') });
   await reapDead(engine);
   const labels = { [DESK_LABEL]: id, [DESK_OWNER_LABEL]: ready.owner };
   const network = `cvm-evaluator-desk-${id}`;

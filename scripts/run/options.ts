@@ -39,7 +39,8 @@ Judges an agent on tasks: a simulated TDX machine, a challenge and the guest run
                      (default out/<time>)
   --json             one JSON object on stdout
 
-exit codes: 0 accepted, 1 rejected, 2 refused input, 3 verification failed, 5 aborted (no RESULT)
+exit codes: 0 accepted, 1 rejected, 2 refused input, 3 verification failed, 5 aborted (no RESULT),
+            130, 143 ended by SIGINT, SIGTERM
 `;
 
 export interface RunOptions {

@@ -24,8 +24,11 @@ export interface Running {
   name: string;
   /** Exit code, or null when a signal ended it. */
   exited: Promise<number | null>;
-  stop(): Promise<void>;
+  /** Asks it to end, by the signal that ended its parent where there was one. */
+  stop(signal?: StopSignal): Promise<void>;
 }
+
+export type StopSignal = 'SIGINT' | 'SIGTERM';
 
 function settled(child: ChildProcess, output: readonly Promise<unknown>[]): Promise<number | null> {
   return once(child, 'exit').then(async ([code]) => {
@@ -57,9 +60,9 @@ export function startProcess(options: ProcessOptions): Running {
   );
   const exited = settled(child, output);
   let stopped: Promise<void> | null = null;
-  const stop = async () => {
+  const stop = async (signal: StopSignal) => {
     if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill('SIGTERM');
+    child.kill(signal);
     const timer = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
     await exited;
     clearTimeout(timer);
@@ -68,8 +71,8 @@ export function startProcess(options: ProcessOptions): Running {
     name: options.name,
     exited,
     // A second signal would end it before it has cleaned up.
-    stop: () => {
-      stopped ??= stop();
+    stop: (signal = 'SIGTERM') => {
+      stopped ??= stop(signal);
       return stopped;
     },
   };

@@ -7,6 +7,7 @@ import {
   childrenOf,
   evaluator,
   guestOf,
+  isAlive,
   type StartedEvaluator,
   startEvaluator,
 } from '../support/evaluator.ts';
@@ -87,10 +88,17 @@ describe.concurrent('a run that is ended', () => {
     ['SIGINT', 130],
   ] as const)('by %s leaves nothing', async (signal, exitCode) => {
     const run = await running(signal, '2');
+    const parts = childrenOf(run.child.pid ?? 0);
     run.child.kill(signal);
-    const { code, stdout } = await run.ended;
+    // A terminal's goes to all of its processes.
+    if (signal === 'SIGINT') for (const { pid } of parts) process.kill(pid, signal);
+    const { code, stdout, stderr } = await run.ended;
     expect(code).toBe(exitCode);
     expect(stdout).not.toContain('"accepted":true');
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe(
+      `evaluator: no RESULT: ended by ${signal} [run_aborted]`,
+    );
+    expect(stderr).not.toContain(`ended by ${signal === 'SIGINT' ? 'SIGTERM' : 'SIGINT'}`);
     await expectNothingLeft(run);
   });
 
@@ -133,6 +141,46 @@ describe.concurrent('a run that is ended', () => {
     expect(stderr).toContain(part);
     await expectNothingLeft(run);
   });
+});
+
+it('a run that is killed takes its parts along, and the next one removes its folder', async () => {
+  const run = await running('killed');
+  const parts = childrenOf(run.child.pid ?? 0);
+  expect(parts.length).toBeGreaterThanOrEqual(3);
+  run.child.kill('SIGKILL');
+  await run.ended;
+  while (parts.some(({ pid }) => isAlive(pid))) await sleep(50);
+  expect(await objectsOf(run.guest)).toEqual([]);
+  expect(readdirSync(run.scratch)).toHaveLength(1);
+  const args = ['run', '--cache', cache, '--agent', 'nop', '--engine', join(folder, 'no.sock')];
+  await evaluator([...args, '--out', join(folder, 'after')], { TMPDIR: run.scratch });
+  expect(readdirSync(run.scratch)).toEqual([]);
+});
+
+it.each([
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+] as const)('a bake --check that is ended by %s leaves nothing', async (signal, exitCode) => {
+  const name = `check-${signal}`;
+  const slow = await writeTasks(join(folder, name), {
+    small: { ...SMALL_TASK, 'solution/solve.sh': 'sleep 100\n' },
+  });
+  const out = join(folder, `${name}-out`, 'cache');
+  const bake = startEvaluator(['bake', '--from', slow, '--out', out, '--check']);
+  const pid = bake.child.pid ?? 0;
+  const trials = async () => (await objectsOf(pid)).filter((line) => line.startsWith('container'));
+  while ((await trials()).length === 0) {
+    if (bake.child.exitCode !== null) throw new Error((await bake.ended).stderr);
+    await sleep(50);
+  }
+  bake.child.kill(signal);
+  const { code, stderr } = await bake.ended;
+  expect([code, stderr.trimEnd().split('\n').at(-1)]).toEqual([
+    exitCode,
+    `evaluator: ended by ${signal}; no cache was made`,
+  ]);
+  expect(await objectsOf(pid)).toEqual([]);
+  expect(readdirSync(join(folder, `${name}-out`))).toEqual([]);
 });
 
 describe('a guest that is killed', () => {

@@ -78,6 +78,16 @@ export function childrenOf(pid: number): { pid: number; command: string }[] {
     });
 }
 
+/** Whether a process has not ended; one that nobody waits for has. */
+export function isAlive(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return !'ZX'.includes(stat.charAt(stat.lastIndexOf(')') + 2));
+  } catch {
+    return false;
+  }
+}
+
 /** The guest that an `evaluator run` has started. */
 export async function guestOf({ child }: StartedEvaluator): Promise<number> {
   for (;;) {
