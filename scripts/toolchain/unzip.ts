@@ -4,13 +4,13 @@ import { EvaluatorError } from '../../guest/errors.ts';
 export type UnzippedFile = { path: string; bytes: Buffer };
 
 /**
- * The regular files of a ZIP held in memory; nothing in it is run.
+ * The regular files of a ZIP held in memory, but for those whose path is of `except`; nothing in it is run.
  * @param what names the archive in messages.
  * @throws toolchain_invalid
  */
-export async function unzip(archive: Buffer, what: string): Promise<UnzippedFile[]> {
+export async function unzip(archive: Buffer, what: string, except: RegExp): Promise<UnzippedFile[]> {
   try {
-    return await readAll(await open(archive));
+    return await readAll(await open(archive), except);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new EvaluatorError('toolchain_invalid', `${what} is no readable ZIP: ${why}`, { cause });
@@ -23,14 +23,14 @@ function open(archive: Buffer): Promise<ZipFile> {
   });
 }
 
-function readAll(zip: ZipFile): Promise<UnzippedFile[]> {
+function readAll(zip: ZipFile, except: RegExp): Promise<UnzippedFile[]> {
   return new Promise((resolve, reject) => {
     const files: UnzippedFile[] = [];
     zip.on('error', reject);
     zip.on('end', () => resolve(files));
     zip.on('entry', async (entry: Entry) => {
       try {
-        if (!entry.fileName.endsWith('/')) {
+        if (!entry.fileName.endsWith('/') && !except.test(entry.fileName)) {
           files.push({ path: entry.fileName, bytes: await readEntry(zip, entry) });
         }
         zip.readEntry();

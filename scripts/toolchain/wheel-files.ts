@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { EvaluatorError } from '../../guest/errors.ts';
+import { cpuTorch } from './cpu-torch.ts';
 import { packageKey, type Requirement } from './requirements.ts';
 import type { ToolFile } from './tool-file.ts';
 import { type UnzippedFile, unzip } from './unzip.ts';
@@ -10,12 +11,19 @@ import { fetchWheels } from './wheels.ts';
 // Windows and their fonts: no test has a screen.
 const NOT_HEADLESS = /^cv2\/qt\/|\.libs\/libQt5XcbQpa/;
 
+const NOTHING = /(?!)/;
+
 /** What no test imports, by package: it would be most of the volume. */
 const NOT_NEEDED: Readonly<Record<string, RegExp>> = {
   'opencv-python': NOT_HEADLESS,
   'opencv-contrib-python': NOT_HEADLESS,
   pandas: /^pandas\/tests\//,
   scipy: /\/tests\//,
+  // Code for GPUs (cpu-torch.ts), and what extensions are compiled with.
+  torch:
+    /^torch\/(lib\/libtorch_cuda_|lib\/libcaffe2_nvrtc|bin\/(?!torch_shm)|include\/|share\/|test\/)|\.pyi$/,
+  'nvidia-cuda-cupti-cu12': /^nvidia\/(?!cuda_cupti\/lib\/libcupti\.so)/,
+  'nvidia-cuda-runtime-cu12': /^nvidia\/(?!cuda_runtime\/lib\/libcudart\.so)/,
   pyarrow: /^pyarrow\/(tests|include|src)\/|\.(pyx|pxd|pxi)$/,
 };
 
@@ -31,13 +39,14 @@ export async function wheelFiles(pinned: readonly Requirement[], cache: string):
     const wheel = wheels.get(packageKey(one));
     if (wheel === undefined)
       throw new EvaluatorError('toolchain_unavailable', `${packageKey(one)} was not fetched`);
-    const files = one.form === 'wheel' ? await unzip(wheel, packageKey(one)) : await sdistFiles(wheel, one);
+    const except = NOT_NEEDED[one.name] ?? NOTHING;
+    const files =
+      one.form === 'wheel' ? await unzip(wheel, packageKey(one), except) : await sdistFiles(wheel, one);
     for (const { path, bytes } of files) {
-      if (NOT_NEEDED[one.name]?.test(path)) continue;
       all.push({ path: `python/${one.name}-${one.version}/${path}`, mode: 0o644, bytes });
     }
   }
-  return all;
+  return cpuTorch(all);
 }
 
 /** The package of a source archive of pure Python: NAME-VERSION/NAME/. */

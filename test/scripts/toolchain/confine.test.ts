@@ -26,6 +26,15 @@ describe('confine', () => {
     ]);
   });
 
+  it('takes a compiler its own folders, where specs could name programs', () => {
+    const confined = confine('gcc', library(['/usr/lib/gcc/', '/usr/libexec/gcc/', '/usr/bin/']));
+    expect(confined.toString('latin1').split('\0').slice(1, -1)).toEqual([
+      '/sys/lib/gcc/',
+      '/sys/libexec/gcc/',
+      '/usr/bin/',
+    ]);
+  });
+
   it('refuses a library whose paths are no longer known', () => {
     expect(() => confine('ld-linux-x86-64.so.2', library(LOADER.slice(1)))).toThrowError(
       expect.objectContaining({

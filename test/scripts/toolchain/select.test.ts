@@ -40,7 +40,7 @@ describe('selectFor', () => {
   });
 
   it('adds nothing for what is not served', () => {
-    expect(selectFor([{ python: ['torch==2.7.1'], apt: ['gcc'] }])).toEqual(BASE_SELECTION);
+    expect(selectFor([{ python: ['torch==2.7.1'], apt: ['ffmpeg'] }])).toEqual(BASE_SELECTION);
   });
 });
 

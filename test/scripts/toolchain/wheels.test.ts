@@ -46,7 +46,7 @@ describe('fetchWheels', () => {
 
 describe('unzip', () => {
   it('refuses what is no ZIP, by name', async () => {
-    await expect(unzip(WHEEL, 'demo==1.0')).rejects.toMatchObject({
+    await expect(unzip(WHEEL, 'demo==1.0', /(?!)/)).rejects.toMatchObject({
       code: 'toolchain_invalid',
       message: expect.stringContaining('demo==1.0'),
     });
