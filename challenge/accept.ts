@@ -1,9 +1,11 @@
 import { type Code, EvaluatorError, isEvaluatorError } from '../guest/errors.ts';
 import type { Allowlist } from '../guest/wire/measurement.ts';
+import { parseMechanism } from '../guest/wire/mechanism.ts';
 import { type EvalPlan, parsePlan } from '../guest/wire/plan.ts';
 import type { PlanRoot } from '../guest/wire/plan-signature.ts';
 import { parseResult, type Result } from '../guest/wire/result.ts';
 import { behaviouralScore } from './behavioural-score.ts';
+import { type Eligibility, eligibilityOf } from './eligible.ts';
 import type { LabelStore } from './labels.ts';
 import type { Ledger, Run, StoredReceipt } from './ledger/ledger.ts';
 import type { ReviewStore } from './reviews.ts';
@@ -35,7 +37,7 @@ export interface AcceptancePolicy {
 }
 
 export type Judgement =
-  | { kind: 'accepted'; scoreF64be: string }
+  | { kind: 'accepted'; scoreF64be: string; eligibility: Eligibility }
   | { kind: 'rejected'; reason: Code }
   | { kind: 'outage'; reason: Code };
 
@@ -92,13 +94,19 @@ export async function judge(
     if (isEvaluatorError(error)) return { kind: 'rejected', reason: error.code };
     throw error;
   }
-  return scored(parsePlan(run.planBytes), result, policy.labels);
+  return scored(parsePlan(run.planBytes), result, policy);
 }
 
 /** Labels that are not at hand are an outage of this challenge: the run waits, and is not the agent's to lose. */
-function scored(plan: EvalPlan, { score_record: { final, tasks } }: Result, labels: LabelStore): Judgement {
+function scored(
+  plan: EvalPlan,
+  { score_record: { final, tasks } }: Result,
+  { labels, mechanismBytes }: AcceptancePolicy,
+): Judgement {
   try {
-    return { kind: 'accepted', scoreF64be: final.score_f64be ?? behaviouralScore(plan, tasks, labels) };
+    const scoreF64be = final.score_f64be ?? behaviouralScore(plan, tasks, labels);
+    const { mechanism } = parseMechanism(mechanismBytes);
+    return { kind: 'accepted', scoreF64be, eligibility: eligibilityOf(plan, scoreF64be, mechanism) };
   } catch (error) {
     if (isEvaluatorError(error, 'score_not_computable')) return { kind: 'outage', reason: error.code };
     throw error;

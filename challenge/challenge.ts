@@ -55,8 +55,11 @@ function judgementEvent(evalRunId: string, outcome: Judgement | Error) {
   if (outcome instanceof Error) {
     return { event: 'verifier_failed', eval_run_id: evalRunId, detail: outcome.message };
   }
-  const reason = outcome.kind === 'accepted' ? null : outcome.reason;
-  return { event: 'judged', eval_run_id: evalRunId, outcome: outcome.kind, reason_code: reason };
+  const judged = { event: 'judged', eval_run_id: evalRunId, outcome: outcome.kind };
+  if (outcome.kind !== 'accepted') return { ...judged, reason_code: outcome.reason };
+  const { ineligibleBecause, cut } = outcome.eligibility;
+  const weight = { eligible: ineligibleBecause === null, ineligible_because: ineligibleBecause, cut };
+  return { ...judged, reason_code: null, score_f64be: outcome.scoreF64be, ...weight };
 }
 
 type Listening = { url: string; close(): Promise<void> };

@@ -7,7 +7,7 @@ export {
   startChallenge,
 } from './challenge.ts';
 export { type ChallengeConfig, configSchema, parseConfig } from './config.ts';
-export { isEligible } from './eligible.ts';
+export { type Eligibility, eligibilityOf } from './eligible.ts';
 export { type IssuedPlan, type Issuer, issuePlan, type PlanOrder, planRootOf } from './issue-plan.ts';
 export { type KeyReleaseDeps, releaseKeys, type SealedCache } from './key-release/exchange.ts';
 export { KEY_RELEASE_LIMITS, startKeyReleaseServer } from './key-release/server.ts';

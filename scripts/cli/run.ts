@@ -1,9 +1,10 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentPackage } from '../../guest/agent/types.ts';
 import type { EvaluatorError } from '../../guest/errors.ts';
 import { EXIT, exitCodeOf } from '../../guest/process/exit-codes.ts';
 import { encodeCanonical, type Json } from '../../guest/wire/canonical.ts';
+import { parseMechanism } from '../../guest/wire/mechanism.ts';
 import { parsePlan } from '../../guest/wire/plan.ts';
 import { parseResult } from '../../guest/wire/result.ts';
 import { oraclePackage } from '../agent/oracle-package.ts';
@@ -25,7 +26,7 @@ import { withParts } from '../run/lifecycle.ts';
 import { HELP, type RunOptions, readOptions } from '../run/options.ts';
 import { aborted, awaitJudgement, type RepTimes, type Summary, summarize } from '../run/outcome.ts';
 import type { Running } from '../run/process.ts';
-import { painter, table, verdictLine } from '../run/show.ts';
+import { painter, table, verdictLine, weightLine } from '../run/show.ts';
 import { verifyTerms } from '../run/terms.ts';
 
 /** What the guest process said: the last RESULT line, its journal, its exit code. */
@@ -80,22 +81,25 @@ async function judged(
   writeFileSync(join(out, 'result.json'), resultBytes);
   if (word.receipt !== null) writeFileSync(join(out, 'receipt.json'), encodeCanonical(word.receipt as Json));
   const result = parseResult(resultBytes);
+  const { mechanism } = parseMechanism(readFileSync(local.place.mechanism));
   if (word.exitCode !== 0) {
     return summarize(
       result,
       { state: 'rejected', reason_code: word.error?.code ?? 'run_aborted', score_f64be: null },
+      mechanism,
       word.times,
     );
   }
   const judgement = await awaitJudgement(parsePlan(issued.planBytes), issued.runToken);
-  return summarize(result, judgement, word.times);
+  return summarize(result, judgement, mechanism, word.times);
 }
 
 function print(options: RunOptions, summary: Summary): void {
   if (options.format === 'json') process.stdout.write(`${JSON.stringify(summary)}\n`);
   else if (summary.result) {
     const paint = painter(process.stdout, process.env);
-    process.stdout.write(`${table(summary, paint)}\n${verdictLine(summary, options.out, paint)}\n`);
+    const lines = [table(summary, paint), weightLine(summary), verdictLine(summary, options.out, paint)];
+    process.stdout.write(`${lines.filter((line) => line !== null).join('\n')}\n`);
   }
 }
 

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Eligibility, eligibilityOf } from '../../challenge/eligible.ts';
 import { trackKind } from '../../guest/consensus/track-kind.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { askChallenge, SMALL_REPLY } from '../../guest/net/challenge-client.ts';
 import { decodeF64be } from '../../guest/wire/f64.ts';
 import { parseForeignJson } from '../../guest/wire/foreign-json.ts';
+import type { Mechanism } from '../../guest/wire/mechanism.ts';
 import type { EvalPlan } from '../../guest/wire/plan.ts';
 import type { Result } from '../../guest/wire/result.ts';
 import type { RepRecord } from '../../guest/wire/score-record.ts';
@@ -54,6 +56,12 @@ export interface Summary {
   reason_code: string | null;
   /** Of a behavioural track the challenge's figure: the record has none. */
   score: number | null;
+  /** Whether the score may carry weight; null: it was not accepted. */
+  eligible: boolean | null;
+  /** Null where it may, or was not accepted. */
+  ineligible_because: Eligibility['ineligibleBecause'];
+  /** The least score of the track that may; null: the track has none. */
+  cut: number | null;
   tasks: {
     task_id: string;
     verdict: string | null;
@@ -90,13 +98,25 @@ function figureOf(track: string, { value }: RepRecord): Figure {
   return { reward: value && 'reward_f64be' in value ? decodeF64be(value.reward_f64be) : null };
 }
 
-/** A finished run, for people and programs. */
-export function summarize(result: Result, judgement: Judgement, times: readonly RepTimes[]): Summary {
+/** A finished run, for people and programs. @param mechanism the one that it was judged under. */
+export function summarize(
+  result: Result,
+  judgement: Judgement,
+  mechanism: Mechanism,
+  times: readonly RepTimes[],
+): Summary {
+  const { score_record: record } = result;
+  const scoreF64be = record.final.score_f64be ?? judgement.score_f64be;
+  const accepted = judgement.state === 'accepted';
+  const weighed = accepted && scoreF64be !== null ? eligibilityOf(record, scoreF64be, mechanism) : null;
   const overhead = new Map(times.map((entry) => [`${entry.task_id}#${entry.rep}`, entry.overhead_ms]));
   return {
-    accepted: judgement.state === 'accepted',
+    accepted,
     reason_code: judgement.reason_code,
-    score: score(result.score_record.final.score_f64be ?? judgement.score_f64be),
+    score: score(scoreF64be),
+    eligible: weighed && weighed.ineligibleBecause === null,
+    ineligible_because: weighed?.ineligibleBecause ?? null,
+    cut: weighed?.cut ?? null,
     tasks: result.score_record.tasks.map((task) => ({
       task_id: task.task_id,
       verdict: task.verdict,
@@ -117,5 +137,14 @@ export function summarize(result: Result, judgement: Judgement, times: readonly 
 
 /** A run that ended without a RESULT. */
 export function aborted(code: string): Summary {
-  return { accepted: false, reason_code: code, score: null, tasks: [], result: null };
+  return {
+    accepted: false,
+    reason_code: code,
+    score: null,
+    eligible: null,
+    ineligible_because: null,
+    cut: null,
+    tasks: [],
+    result: null,
+  };
 }

@@ -59,6 +59,15 @@ function countedTasks({ tasks, result }: Summary): string {
   return `${passed} of ${tasks.length} tasks passed`;
 }
 
+/** Of a track with a cut: whether an accepted score may carry weight; null where there is nothing to say. */
+export function weightLine({ eligible, ineligible_because: because, cut }: Summary): string | null {
+  if (eligible === null || cut === null) return null;
+  if (eligible) return `eligible for weight: at or above the cut of ${cut}`;
+  const why =
+    because === 'below_cut' ? `below the cut of ${cut}` : 'a calibration run weighs nothing (--ranked)';
+  return `not eligible for weight: ${why}`;
+}
+
 /** The last line: what the challenge said. */
 export function verdictLine(summary: Summary, out: string, paint: Paint): string {
   const counted = `score ${summary.score === null ? 'none' : summary.score.toFixed(4)}, ${countedTasks(summary)}`;

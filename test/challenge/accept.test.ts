@@ -62,6 +62,22 @@ describe('a verifier outage', () => {
   });
 });
 
+it('an accepted score is told with whether it may carry weight', async () => {
+  challenge = await testChallenge({});
+  await challenge.post(challenge.body);
+  const { score_f64be } = await challenge.state();
+  expect(challenge.log).toContainEqual({
+    event: 'judged',
+    eval_run_id: 'run-1',
+    outcome: 'accepted',
+    reason_code: null,
+    score_f64be,
+    eligible: false,
+    ineligible_because: 'calibration',
+    cut: null,
+  });
+});
+
 it('a verifier that breaks leaves the run open and says so', async () => {
   challenge = await testChallenge({
     collateral: async () => {

@@ -79,6 +79,7 @@ describe('a behavioural run', () => {
   it('is accepted with a figure that only the challenge has', () => {
     const summary = summaryOf('auditor');
     expect([summary.accepted, summary.score]).toEqual([true, 1]);
+    expect(summary).toMatchObject({ eligible: false, ineligible_because: 'calibration', cut: 0.2 });
     const decisions = summary.tasks.map((task: { verdict: string; reps: { decision: string }[] }) => [
       task.verdict,
       ...task.reps.map(({ decision }) => decision),
