@@ -51,10 +51,10 @@ describe.concurrent('a reward', () => {
     expect(Date.now() - started).toBeLessThan(60_000);
   });
 
-  it('is found among a hundred thousand other files', async () => {
+  it('is found among ten thousand other files and 1500 levels', async () => {
     const script = `python3 -c "
 import os
-for n in range(100000): open(str(n), 'w').close()
+for n in range(10000): open(str(n), 'w').close()
 open('reward.txt', 'w').write('1')
 for n in range(1500): os.mkdir('d'); os.chdir('d')"`;
     expect(await judge(trial, { script: '', test: verifier(script) })).toBe('reward 1');

@@ -11,7 +11,18 @@ import { ENGINE_SOCKET } from '../fixtures.ts';
 
 const run = promisify(execFile);
 const real = connectDocker(ENGINE_SOCKET);
-const docker = (...args: string[]) => run('docker', args);
+
+/** A busy machine does not freeze every container at once. */
+async function docker(...args: string[]): Promise<unknown> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await run('docker', args);
+    } catch (error) {
+      if (tries === 10 || !String(error).includes('unable to freeze')) throw error;
+    }
+  }
+}
+
 let trial: TrialHarness;
 
 beforeAll(async () => {
@@ -35,7 +46,7 @@ function meddling(call: keyof Engine, command: readonly string[], delayMs = 0): 
   });
 }
 
-describe('a container that somebody else touches while its agent runs', () => {
+describe.concurrent('a container that somebody else touches while its agent runs', () => {
   it.each([
     ['paused', ['pause']],
     ['removed', ['rm', '--force']],
@@ -53,7 +64,7 @@ describe('a container that somebody else touches while its agent runs', () => {
   });
 });
 
-describe('a container of a brokered agent that somebody else touches while the agent runs', () => {
+describe.concurrent('a container of a brokered agent that somebody else touches while the agent runs', () => {
   /** The task's container is the first that is started, the agent's sandbox the second. */
   function meddlingWith(which: 1 | 2, command: readonly string[]): Engine {
     const containers: string[] = [];
@@ -86,7 +97,7 @@ describe('a container of a brokered agent that somebody else touches while the a
   });
 });
 
-describe('a container that somebody else touches between its two lives', () => {
+describe.concurrent('a container that somebody else touches between its two lives', () => {
   it.each([
     ['started', ['start']],
     ['removed', ['rm', '--force']],
@@ -97,7 +108,7 @@ describe('a container that somebody else touches between its two lives', () => {
   });
 });
 
-describe('a container that somebody else touches while its tests run', () => {
+describe.concurrent('a container that somebody else touches while its tests run', () => {
   const slow = '#!/bin/bash\nmkdir -p /logs/verifier; echo 1 > /logs/verifier/reward.txt; sleep 60\n';
 
   it.each([
@@ -117,7 +128,7 @@ describe('a container that somebody else touches while its tests run', () => {
   });
 });
 
-describe('before the agent starts', () => {
+describe.concurrent('before the agent starts', () => {
   it.each([
     ['paused', ['pause']],
     ['removed', ['rm', '--force']],

@@ -3,7 +3,7 @@ import type { Engine } from '../../../guest/engine/port.ts';
 import type { TaskFile } from '../../../guest/tasks/types.ts';
 import { containersOf, judge, judged, testOutputOf } from '../../support/judged.ts';
 import { recordCalls } from '../../support/recording-engine.ts';
-import { startTrial, type TrialHarness } from '../../support/trial.ts';
+import { KINDS, startTrial, type TrialHarness } from '../../support/trial.ts';
 
 const CTRF = { kind: 'ctrf', passed: null } as const;
 let trial: TrialHarness;
@@ -40,12 +40,12 @@ describe.concurrent('tests with a proof that they ran', () => {
     expect(await judge(trial, { ...task, script: 'echo wrong > /app/answer' })).toBe('reward 0');
   });
 
-  it('that cannot be collected are a wrong answer, without a control', async () => {
+  it.each(KINDS)('that cannot be collected are a wrong answer, without a control', async (_, as) => {
     const tests = [
       outputsTest('import sys', "sys.path.insert(0, '/app')", 'from solution import f', 'def test_f(): f()'),
     ];
     const script = 'echo "raise SystemExit" > /app/solution.py';
-    const task = { script, test: PYTEST, tests, evidence: CTRF };
+    const task = { ...as, script, test: PYTEST, tests, evidence: CTRF };
     // A control has no solution either: with its proof missing too, the run would end.
     expect(await judge(trial, task)).toBe('reward 0');
   });

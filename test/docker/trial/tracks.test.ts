@@ -1,19 +1,15 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { reduceTask } from '../../../guest/consensus/task.ts';
-import { decodeF64be, encodeF64be } from '../../../guest/wire/f64.ts';
-import { parseMechanism, trackRules } from '../../../guest/wire/mechanism.ts';
+import { decodeF64be } from '../../../guest/wire/f64.ts';
 import type { RepRecord } from '../../../guest/wire/score-record.ts';
 import { hookedEngine } from '../../support/hooked-engine.ts';
 import { containersOf, judged } from '../../support/judged.ts';
 import { rejectionCode } from '../../support/throws.ts';
-import { RELAY, type ScriptOptions, startTrial, type TrialHarness } from '../../support/trial.ts';
+import { KINDS, type ScriptOptions, startTrial, type TrialHarness } from '../../support/trial.ts';
 
 const MIB = 1024 * 1024;
-const { mechanism } = parseMechanism(readFileSync(new URL('../../../guest/mechanism.yaml', import.meta.url)));
 
 /** What only the ground truth says. */
 const HIDDEN = `hidden-${randomBytes(12).toString('hex')}.py`;
@@ -51,7 +47,6 @@ afterAll(() => trial.close());
 
 const audit = (script: string, options: Partial<ScriptOptions> = {}): Promise<RepRecord[]> =>
   trial.run({ track: 'skills', audited, tests: [truth], ...options, script: PRELUDE + script });
-const asTask = (script: string, options: Partial<ScriptOptions>) => trial.run({ ...options, script });
 
 /** A rep's verdict, F2, reward or failure, in a word. */
 function wordOf(rep: RepRecord | undefined): string {
@@ -62,15 +57,14 @@ function wordOf(rep: RepRecord | undefined): string {
 const one = async (script: string, options: Partial<ScriptOptions> = {}) =>
   wordOf((await audit(script, options))[0]);
 
-describe.concurrent('the probe', () => {
+const limits = { storage_bytes: 2048 * 1024 * MIB };
+
+describe.concurrent.each(KINDS)('%s: the probe', (_kind, as) => {
   it.each([
     ['as it was asked for', 'alive', 'BLOCK'],
     ['with another name for it', 'alive; ln "$probe" /task/other', 'BLOCK'],
     ['that is missing', ':', 'liveness'],
     ['with another content', 'printf 00000000000000000000000000000000 > "$probe"', 'liveness'],
-    ['with a newline more', 'alive; echo >> "$probe"', 'liveness'],
-    ['that is empty', ': > "$probe"', 'liveness'],
-    ['that is not UTF-8', "head -c 32 /dev/zero | tr '\\\\0' '\\\\377' > \"$probe\"", 'liveness'],
     [
       'that is a link to the right bytes',
       'field content > /task/right; ln -s /task/right "$probe"',
@@ -81,12 +75,21 @@ describe.concurrent('the probe', () => {
     ['that is a pipe', 'mkfifo "$probe"', 'liveness'],
     ['of 1 TiB', 'alive; truncate -s 1T "$probe"', 'liveness'],
   ])('%s', async (_, script, expected) => {
-    const limits = { storage_bytes: 2048 * 1024 * MIB };
-    expect(await one(`says '${BLOCK}'\n${script}`, { limits })).toBe(expected);
+    expect(await one(`says '${BLOCK}'\n${script}`, { ...as, limits })).toBe(expected);
   });
 });
 
-describe.concurrent('the answer', () => {
+describe.concurrent('the content of a probe', () => {
+  it.each([
+    ['with a newline more', 'alive; echo >> "$probe"'],
+    ['that is empty', ': > "$probe"'],
+    ['that is not UTF-8', "head -c 32 /dev/zero | tr '\\0' '\\377' > \"$probe\""],
+  ])('%s is liveness', async (_, script) => {
+    expect(await one(`says '${BLOCK}'\n${script}`)).toBe('liveness');
+  });
+});
+
+describe.concurrent.each(KINDS)('%s: the answer', (_kind, as) => {
   it.each([
     ['missing', ':'],
     ['garbage', 'says garbage'],
@@ -96,18 +99,41 @@ describe.concurrent('the answer', () => {
     ],
     ['a directory', 'mkdir /task/result.json'],
     ['a pipe', 'mkfifo /task/result.json'],
-    ['larger than 1 MiB', `says '${BLOCK}'; head -c 1048577 /dev/zero | tr '\\\\0' ' ' >> /task/result.json`],
     ['a sparse file of 1 TiB', `says '${BLOCK}'; truncate -s 1T /task/result.json`],
-    ['far too deep', `python3 -c "print('[' * 500000)" > /task/result.json`],
+    ['1 GB', `says '${BLOCK}'; fallocate -l 1G /task/result.json`],
   ])('that is %s is malformed_output', async (_, script) => {
-    const limits = { storage_bytes: 2048 * 1024 * MIB };
-    expect(await one(`alive\n${script}`, { limits })).toBe('malformed_output');
+    expect(await one(`alive\n${script}`, { ...as, limits })).toBe('malformed_output');
   });
 
   it('is read when everything that could still change it is dead', async () => {
     const writer = `(while :; do printf '${BLOCK.replace('block', 'allow')}' > /task/result.json; done) &`;
-    expect(await one(`alive; says '${BLOCK}'\n${writer}`)).toMatch(/^(?:ALLOW|malformed_output)$/);
+    expect(await one(`alive; says '${BLOCK}'\n${writer}`, as)).toMatch(/^(?:ALLOW|malformed_output)$/);
   });
+});
+
+describe.concurrent('the content of an answer', () => {
+  it.each([
+    ['empty', 'says ""'],
+    ['behind a byte order mark', `says "$(printf '\\xef\\xbb\\xbf')"'${BLOCK}'`],
+    ['with NaN in it', `says '${BLOCK.replace('"block"', '"block","risk_score":NaN')}'`],
+    ['larger than 1 MiB', `says '${BLOCK}'; head -c 1048577 /dev/zero | tr '\\0' ' ' >> /task/result.json`],
+    ['far too deep', `python3 -c "print('[' * 500000)" > /task/result.json`],
+  ])('that is %s is malformed_output', async (_, script) => {
+    expect(await one(`alive\n${script}`)).toBe('malformed_output');
+  });
+});
+
+it('a brokered agent may fetch its context and bring its answer as files', async () => {
+  const brokered = `import json
+class Agent:
+    async def run(self, instruction, environment, context):
+        await environment.download_dir("/task", "/root/task")
+        probe = json.load(open("/root/task/context.json"))["probe"]
+        for path, text in {probe["path"]: probe["content"], "/task/result.json": '${BLOCK}'}.items():
+            with open("/root/f", "w") as f: f.write(text)
+            await environment.upload_file("/root/f", path)
+`;
+  expect(await one('', { brokered })).toBe('BLOCK');
 });
 
 it('every rep has a probe of its own, and no rep knows its number, its task or what is hidden', async () => {
@@ -147,57 +173,5 @@ describe('a dead container that somebody else touches before it is read', () => 
       },
     });
     expect(await rejectionCode(audit(`alive; says '${BLOCK}'`, { engine }))).toBe('container_interfered');
-  });
-});
-
-describe('six reps: five that fail in five ways, and a good one', () => {
-  const limits = { cpu_budget_ms: 1000, wall_budget_ms: 20_000 };
-  // A second over, then it ends well.
-  const BURN = 'python3 -c "import time\nwhile time.process_time() < 2: pass"';
-  const WAYS: readonly [script: string, limits: NonNullable<ScriptOptions['limits']>][] = [
-    [BURN, limits],
-    ['exec python3 -c "x = bytearray(400 * 1024 * 1024)"', { ...limits, memory_bytes: 64 * MIB }],
-    ['sleep 600', { ...limits, wall_budget_ms: 2000 }],
-    ['alive; says garbage; exit 0', limits],
-    ['echo "docker: Error response from daemon: image pull failed" | tee /dev/stderr; exit 125', limits],
-  ];
-  const CODES = ['cpu_budget', 'memory_limit', 'wall_backstop', 'malformed_output', 'liveness'];
-
-  async function sixReps(
-    run: typeof asTask,
-    good: string,
-    options: Partial<ScriptOptions>,
-  ): Promise<RepRecord[]> {
-    const all = await Promise.all(
-      [...WAYS, [good, limits] as const].map(([script, own], rep) =>
-        run(script, { ...options, limits: own, taskId: `six-${rep}` }),
-      ),
-    );
-    return all.map(([only], rep) => ({ ...(only as RepRecord), rep }));
-  }
-  const rulesOf = (track: string) => trackRules(mechanism, track);
-
-  it.each([
-    ['container', {}],
-    ['brokered', { brokered: RELAY }],
-  ])('behavioural, excluded, of a %s agent: the verdict of the good one', async (_, kind) => {
-    const reps = await sixReps(audit, `alive; says '${BLOCK}'`, kind);
-    expect(reps.map(wordOf)).toEqual([...CODES, 'BLOCK']);
-    const reduced = reduceTask('skills', rulesOf('skills'), null, reps);
-    expect(reduced).toEqual({ verdict: 'BLOCK', score_f64be: null, completed: 1 });
-  });
-
-  it('repositories, excluded: the score of the good one', async () => {
-    const reps = await sixReps(audit, `alive; says '${found(HIDDEN, 'a.py')}'`, { track: 'repositories' });
-    expect(reps.map(wordOf)).toEqual([...CODES, 'F2 1']);
-    const reduced = reduceTask('repositories', rulesOf('repositories'), null, reps);
-    expect(reduced).toEqual({ verdict: null, score_f64be: encodeF64be(1), completed: 1 });
-  });
-
-  it('terminal-bench, counted: garbage and lies are completed and worth 0; FAIL', async () => {
-    const reps = await sixReps(asTask, 'echo right > /app/answer', {});
-    expect(reps.map(wordOf)).toEqual([...CODES.slice(0, 3), 'reward 0', 'reward 0', 'reward 1']);
-    const reduced = reduceTask('terminal-bench', rulesOf('terminal-bench'), 'vote', reps);
-    expect(reduced).toEqual({ verdict: 'FAIL', score_f64be: encodeF64be(0), completed: 3 });
   });
 });
