@@ -53,6 +53,7 @@ export const CODES = {
   record_budget_exceeded: 'attestation',
   record_retries_exceeded: 'attestation',
   record_infra_inconsistent: 'attestation',
+  record_dependencies_invalid: 'attestation',
   record_completed_mismatch: 'attestation',
   record_verdict_mismatch: 'attestation',
   record_score_mismatch: 'attestation',

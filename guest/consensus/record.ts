@@ -2,6 +2,7 @@ import { type Code, EvaluatorError } from '../errors.ts';
 import { type PinnedMechanism, type TrackRules, trackRules } from '../wire/mechanism.ts';
 import { type EvalPlan, type PlanTask, planDigest } from '../wire/plan.ts';
 import type { ScoreRecord, TaskRecord } from '../wire/score-record.ts';
+import { verifyDependencies } from './dependencies.ts';
 import { finalScore } from './final.ts';
 import { verifyPlanAgainstMechanism } from './plan-mechanism.ts';
 import { verifyRep } from './rep-checks.ts';
@@ -126,6 +127,7 @@ export function verifyRecord(record: ScoreRecord, plan: EvalPlan, pinned: Pinned
     if (task) verifyTask(task, ordered, plan, pinned);
   }
   verifyDistinct(record);
+  verifyDependencies(record, pinned.mechanism);
   verifyInfra(record);
   const final = finalScore(plan.track, record.tasks);
   for (const key of ['score_f64be', 'passed_tasks', 'total_tasks'] as const) {

@@ -11,6 +11,9 @@ export const projectName = z
   .max(128)
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a normalised project name');
 
+/** A version, as a pin names it. */
+export const PACKAGE_VERSION = /^[0-9](?:[0-9A-Za-z.!+_-]{0,62}[0-9A-Za-z])?$/;
+
 /** Where agents' wheels come from, and which may be had (docs/agents.md, Dependencies). */
 export const packageIndexSchema = z.strictObject({
   /** The root of a simple API with JSON pages. */

@@ -182,7 +182,7 @@ export function scoreRecord(plan: EvalPlan): ScoreRecord {
     tasks,
     final: { score_f64be: encodeF64be(1), passed_tasks: tasks.length, total_tasks: tasks.length },
     agent_runtime_image: plan.agent_runtime_image,
-    dependencies: [{ name: 'zod', version: '4.6.7', sha256: hash('zod') }],
+    dependencies: [],
     machine: { cpus: 4, memory_bytes: 2 ** 33 },
     infra: { faults: 0, retried: 0 },
   };

@@ -1,4 +1,5 @@
 import { EvaluatorError } from '../../errors.ts';
+import { PACKAGE_VERSION } from '../../wire/package-index.ts';
 import { atLine, REQUIREMENTS_NAME } from './refuse.ts';
 
 /** One pinned wheel of an agent's `requirements.txt`. */
@@ -18,7 +19,6 @@ const MAX_REQUIREMENTS = 256;
 const MAX_HASHES = 256;
 
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?$/;
-const VERSION = /^[0-9](?:[0-9A-Za-z.!+_-]{0,62}[0-9A-Za-z])?$/;
 const HASH = /^--hash=sha256:([0-9a-f]{64})$/;
 const REMEDY = 'write NAME==VERSION --hash=sha256:HEX, as `pip-compile --generate-hashes` does';
 
@@ -63,7 +63,7 @@ function parseLine({ text, line }: LogicalLine): Requirement {
   const refuse = (what: string) => atLine('requirements_invalid', line, what);
   const [pin = '', ...options] = text.trim().split(/[ \t]+/);
   const [name = '', version = '', ...more] = pin.split('==');
-  if (more.length > 0 || !NAME.test(name) || !VERSION.test(version)) throw refuse(whyNot(pin));
+  if (more.length > 0 || !NAME.test(name) || !PACKAGE_VERSION.test(version)) throw refuse(whyNot(pin));
   const hashes = options.map((option) => {
     const hash = HASH.exec(option)?.[1];
     if (hash === undefined) throw refuse(`${option} is not taken; ${REMEDY}`);

@@ -116,6 +116,11 @@ describe('verifyRecord', () => {
     ['more retries than allowed', 'record_retries_exceeded', inRep(0, 0, { start_retries: 3 })],
     ['another image than ordered', 'record_image_mismatch', inRep(0, 0, { image_id: `sha256:${HASH}` })],
     ['retries that no rep has', 'record_infra_inconsistent', () => ({ infra: { faults: 1, retried: 1 } })],
+    [
+      'a package that no mechanism lists',
+      'record_dependencies_invalid',
+      () => ({ dependencies: [{ name: 'idna', version: '3.10', sha256: HASH }] }),
+    ],
     ['a rep retried in silence', 'record_infra_inconsistent', inRep(0, 0, { start_retries: 1 })],
     ['another count of completed reps', 'record_completed_mismatch', inTask(0, () => ({ completed: 3 }))],
     ['another verdict', 'record_verdict_mismatch', inTask(1, () => ({ verdict: 'PASS' }))],
