@@ -16,8 +16,8 @@ const MAY_IMPORT: readonly (readonly [place: string, imports: readonly string[] 
   ['guest/tasks/', ['guest/wire/']],
   ['guest/agent/', ['guest/wire/']],
   ['guest/agent-runtime/', []],
-  ['guest/inference/proxy/', ['guest/wire/']],
-  ['guest/inference/', ['guest/engine/', 'guest/wire/']],
+  ['guest/inference/proxy/', ['guest/net/', 'guest/wire/']],
+  ['guest/inference/', ['guest/engine/', 'guest/net/', 'guest/wire/']],
   [
     'guest/trial/',
     [

@@ -17,6 +17,7 @@ export const PROGRAM_FILES = [
   'inference/proxy/settings.ts',
   'inference/proxy/shape.ts',
   'inference/proxy/upstream.ts',
+  'net/model-exchange.ts',
   'wire/foreign-json.ts',
   'wire/pinned-model.ts',
 ] as const;

@@ -1,58 +1,44 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
-import { request } from 'node:https';
+import {
+  exchange as exchangeWithModel,
+  type ModelCall,
+  type ModelFailure,
+} from '../../net/model-exchange.ts';
 import { Refusal } from './refusal.ts';
 import { MAX_REPLY_BYTES } from './reply.ts';
 
-/** The model's endpoint, and how long it may take. */
-export interface Upstream {
-  /** https. */
-  url: string;
-  apiKey: string;
-  /** The only issuer that is believed; null: the public ones. */
-  caPem: string | null;
-  connectMs: number;
-  totalMs: number;
-}
+/** The model's endpoint, and how long it may take. The URL is https. */
+export type Upstream = Pick<ModelCall, 'url' | 'apiKey' | 'caPem' | 'connectMs' | 'totalMs'>;
 
-function refusalOf(status: number): Refusal | null {
-  if (status === 200) return null;
-  if (status === 429)
-    return new Refusal('upstream_rate_limited', "the model's endpoint wants fewer requests");
+const ENDPOINT = "the model's endpoint";
+
+function ofStatus(status: number): Refusal {
+  if (status === 429) return new Refusal('upstream_rate_limited', `${ENDPOINT} wants fewer requests`);
   if (status >= 300 && status < 400)
-    return new Refusal('upstream_reply_refused', "the model's endpoint answered with a redirect");
-  return new Refusal('upstream_error', `the model's endpoint answered with status ${status}`);
+    return new Refusal('upstream_reply_refused', `${ENDPOINT} answered with a redirect`);
+  return new Refusal('upstream_error', `${ENDPOINT} answered with status ${status}`);
 }
 
-function verifyHead({ statusCode, headers }: IncomingMessage): void {
-  const refusal = refusalOf(statusCode ?? 0);
-  if (refusal) throw refusal;
-  const encoding = headers['content-encoding'];
-  // Never decoded: a small body could become a huge one.
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
-    throw new Refusal('upstream_reply_refused', "the model's endpoint answered with an encoded body");
-}
-
-/** Nothing of the agent's request is in it but the body that was made from it. */
-function open({ url, apiKey, caPem }: Upstream, body: Buffer): ClientRequest {
-  return request(url, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${apiKey}`,
-      'content-type': 'application/json',
-      'content-length': body.length,
-      accept: 'application/json',
-      'accept-encoding': 'identity',
-    },
-    ...(caPem === null ? {} : { ca: caPem }),
-    minVersion: 'TLSv1.2',
-    // Said here, or a variable of the environment could say otherwise.
-    rejectUnauthorized: true,
-    agent: false,
-  });
+function refusalOf(failure: ModelFailure): Refusal {
+  switch (failure.kind) {
+    case 'status':
+      return ofStatus(failure.status);
+    case 'encoded':
+      return new Refusal('upstream_reply_refused', `${ENDPOINT} answered with an encoded body`);
+    case 'too_large':
+      return new Refusal(
+        'upstream_reply_refused',
+        `${ENDPOINT} answered with more than ${failure.maxBytes} bytes`,
+      );
+    case 'late':
+      return new Refusal('upstream_timeout', `${ENDPOINT} was not ${failure.what} within ${failure.ms} ms`);
+    case 'unreachable':
+    case 'aborted':
+      return new Refusal('upstream_unreachable', `${ENDPOINT} cannot be reached`);
+  }
 }
 
 /**
- * One exchange with the model's endpoint: TLS verified, no redirect, no retry, no encoding, every limit kept.
+ * One exchange with the model's endpoint. Nothing of the agent's request is in it but the body that was made from it.
  * @param signal aborted when nobody waits for the answer any more.
  * @param onBytes told of every piece of the answer's body.
  * @returns the body of an answer with status 200.
@@ -65,52 +51,11 @@ export function exchange(
   signal: AbortSignal,
   onBytes: (bytes: number) => void,
 ): Promise<Buffer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const outgoing = open(upstream, body);
-  const fail = (refusal: Refusal) => {
-    reject(refusal);
-    outgoing.destroy();
-  };
-  const late = (what: string, ms: number) =>
-    setTimeout(
-      () => fail(new Refusal('upstream_timeout', `the model's endpoint was not ${what} within ${ms} ms`)),
-      ms,
-    );
-  const broken = () => fail(new Refusal('upstream_unreachable', "the model's endpoint cannot be reached"));
-  const connecting = late('connected', upstream.connectMs);
-  const total = late('done', upstream.totalMs);
-  signal.addEventListener('abort', broken, { once: true });
-  outgoing.on('socket', (socket) => socket.once('secureConnect', () => clearTimeout(connecting)));
-  outgoing.on('error', broken);
-  outgoing.on('response', (incoming) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    try {
-      verifyHead(incoming);
-    } catch (error) {
-      fail(error as Refusal);
-      return;
-    }
-    incoming.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      chunks.push(chunk);
-      onBytes(chunk.length);
-      if (size > MAX_REPLY_BYTES)
-        fail(
-          new Refusal(
-            'upstream_reply_refused',
-            `the model's endpoint answered with more than ${MAX_REPLY_BYTES} bytes`,
-          ),
-        );
-    });
-    incoming.on('error', broken);
-    incoming.on('aborted', broken);
-    incoming.on('end', () => resolve(Buffer.concat(chunks)));
-  });
-  outgoing.end(body);
-  return promise.finally(() => {
-    clearTimeout(connecting);
-    clearTimeout(total);
-    signal.removeEventListener('abort', broken);
+  return exchangeWithModel(body, {
+    ...upstream,
+    maxReplyBytes: MAX_REPLY_BYTES,
+    signal,
+    onBytes,
+    failed: refusalOf,
   });
 }
