@@ -49,6 +49,10 @@ const VERBS: Readonly<Record<string, { summary: string; load: () => Promise<Verb
     summary: 'deploy a guest image to Phala Cloud, wait for its judgement, delete the VM',
     load: async () => (await import('./deploy.ts')).deploy,
   },
+  ledger: {
+    summary: "see a challenge's runs and reviews; re-open, revoke or cancel one",
+    load: async () => (await import('./ledger.ts')).ledger,
+  },
   simulate: {
     summary: 'serve a simulated TDX machine on a socket',
     load: async () => (await import('./simulate.ts')).simulate,
