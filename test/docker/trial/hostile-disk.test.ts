@@ -70,15 +70,19 @@ describe.concurrent.each(KINDS)('%s: an agent with large or many files', (kind, 
     expect(phases?.overheadMs()).toBeLessThan(60_000);
   });
 
-  it('may leave a hundred thousand, and directories 1500 deep: is measured, verified and removed', async () => {
+  it('may leave very many, and directories 1500 deep: is measured, verified and removed', async () => {
+    // Of a brokered one a tenth: they lie in the same container, and cost seconds of CPU.
+    const many = kind === 'container' ? 100_000 : 10_000;
     const script = `mkdir -p /logs/verifier /tests; python3 -c "
 import os
-for n in range(100000): open('/logs/verifier/%d' % n, 'w').close()
+for n in range(${many}): open('/logs/verifier/%d' % n, 'w').close()
 for top in ('/tests', '/logs/verifier'):
     os.chdir(top)
     for n in range(1500): os.mkdir('d'); os.chdir('d')"
       ${RIGHT}`;
-    expect(await judge(trial, { ...as, script })).toBe('reward 1');
+    const wall = { wall_budget_ms: 150_000 };
+    const options = { ...as, script, limits: wall, verifierTimeoutMs: 150_000 };
+    expect(await judge(trial, options)).toBe('reward 1');
   });
 });
 
