@@ -82,6 +82,9 @@ describe('the oracle on two tasks', () => {
       accepted: true,
       reason_code: null,
       score: 1,
+      eligible: false,
+      ineligible_because: 'calibration',
+      cut: null,
       tasks: [task('unit-quiz'), task('word-tally')],
       result: JSON.parse(read('oracle', 'result.json').toString()),
     });
