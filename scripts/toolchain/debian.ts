@@ -76,7 +76,13 @@ export class DebianSuite implements DebianArchive {
         (index) => `Acquire::IndexTargets::deb::${index}::DefaultEnabled=false`,
       ),
     ].flatMap((option) => ['-o', option]);
-    this.#apt('apt-get', ['update', '--error-on=any']);
+    try {
+      this.#apt('apt-get', ['update', '--error-on=any']);
+    } catch (error) {
+      // Whoever called has nothing to close.
+      this.close();
+      throw error;
+    }
   }
 
   #apt(program: string, args: readonly string[]): string {
