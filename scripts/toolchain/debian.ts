@@ -53,12 +53,13 @@ export class DebianSuite implements DebianArchive {
         'toolchain_unavailable',
         `${KEYRINGS[0]} is missing: install the package debian-archive-keyring.`,
       );
+    const sources = sourcesList(keyring);
     this.#root = mkdtempSync(join(tmpdir(), 'debian-'));
     const at = (path: string) => join(this.#root, path);
     for (const path of ['state/lists/partial', 'cache/archives/partial', 'debs'])
       mkdirSync(at(path), { recursive: true });
     writeFileSync(at('status'), '');
-    writeFileSync(at('sources.list'), sourcesList(keyring));
+    writeFileSync(at('sources.list'), sources);
     this.#options = [
       `Dir::Etc::sourcelist=${at('sources.list')}`,
       'Dir::Etc::sourceparts=/dev/null',
