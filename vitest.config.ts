@@ -16,6 +16,10 @@ const shared = {
   globalSetup: './test/support/leftovers.ts',
 };
 
+const SLOW = 'test/**/*.slow.test.ts';
+// One engine, two cores: files that start containers take turns.
+const onEngine = { ...shared, fileParallelism: false, testTimeout: 180_000 };
+
 export default defineConfig({
   test: {
     projects: [
@@ -23,20 +27,22 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'unit',
+          // Half of it waits for processes.
+          maxWorkers: '100%',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/docker/**', 'test/e2e/**'],
+          exclude: ['test/docker/**', 'test/e2e/**', SLOW],
         },
       },
       {
         test: {
-          ...shared,
+          ...onEngine,
           name: 'engine',
           include: ['test/docker/**/*.test.ts', 'test/e2e/**/*.test.ts'],
-          // One engine, two cores: files that start containers take turns.
-          fileParallelism: false,
-          testTimeout: 180_000,
+          exclude: [SLOW],
         },
       },
+      // Not of every run: `scripts/test --all`.
+      { test: { ...onEngine, name: 'slow', include: [SLOW], testTimeout: 3_600_000 } },
     ],
   },
 });

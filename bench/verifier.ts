@@ -9,7 +9,7 @@ import { spread } from './statistics.ts';
  * another task, with its unchanged tests.
  */
 const RUNS = 6;
-const IMAGE = 'python:3.13-slim-bookworm';
+const IMAGE = 'python:3.11-slim-bookworm';
 const [dataset = join(ROOT, 'bench/verifier'), task = 'usual'] = process.argv.slice(2);
 
 type Rep = { reward: number; phases: Record<string, number> };

@@ -1,10 +1,12 @@
-import { access, mkdtemp, rm } from 'node:fs/promises';
+import { access, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { STAND_IN_LABEL, STAND_IN_VALUE, SUITE_LABEL } from '../../guest/tasks/image-rules.ts';
+import { baseImages } from './dockerfile.ts';
 import { connectImageStore, type ImageStore } from './image-store.ts';
 import { runProgram } from './process.ts';
+import { findTasks } from './source.ts';
 import { buildPython } from './stand-in-python.ts';
 import { STAND_INS, type StandIn } from './stand-ins.ts';
 
@@ -20,6 +22,8 @@ export interface BaseResult {
 
 export interface BaseOptions {
   engineSocket: string;
+  /** The names that are wanted, as in FROM; names that no stand-in has are left out. */
+  tags: ReadonlySet<string>;
   onProgress(message: string): void;
 }
 
@@ -108,6 +112,24 @@ async function findMade(store: ImageStore, standIn: StandIn): Promise<string | n
   return images.find(({ tags }) => tags.some((tag) => standIn.tags.includes(tag)))?.id ?? null;
 }
 
+/** Every name that a stand-in has. */
+export const STAND_IN_TAGS: ReadonlySet<string> = new Set(STAND_INS.flatMap(({ tags }) => tags));
+
+/**
+ * What the Dockerfiles of tasks name in FROM.
+ * @param folder a task, or a folder of tasks.
+ * @throws task_unknown, task_file_name.
+ */
+export async function tagsOfTasks(folder: string): Promise<Set<string>> {
+  const tasks = await findTasks([folder]);
+  const texts = await Promise.all(
+    [...tasks.values()].map((task) =>
+      readFile(join(task, 'environment', 'Dockerfile'), 'utf8').catch(() => ''),
+    ),
+  );
+  return new Set(texts.flatMap(baseImages));
+}
+
 /**
  * Gives the engine images under the names that tasks use in FROM, made from Debian packages, for a machine that
  * reaches no registry. Names that are there already are left alone.
@@ -118,11 +140,12 @@ export async function makeBases(options: BaseOptions): Promise<BaseResult[]> {
   const results: BaseResult[] = [];
   for (const standIn of STAND_INS) {
     const present = new Map<string, string>();
-    for (const tag of standIn.tags) {
+    const wanted = standIn.tags.filter((tag) => options.tags.has(tag));
+    for (const tag of wanted) {
       const image = await store.inspect(tag);
       if (image) present.set(tag, image.id);
     }
-    const missing = standIn.tags.filter((tag) => !present.has(tag));
+    const missing = wanted.filter((tag) => !present.has(tag));
     for (const [tag, image] of present) results.push({ tag, image, action: 'kept' });
     if (missing.length === 0) continue;
 

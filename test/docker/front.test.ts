@@ -13,7 +13,7 @@ import { selectFor } from '../../scripts/toolchain/select.ts';
 import { scratchFolder } from '../support/scratch.ts';
 import { ENGINE_SOCKET, ensureTestImage, TEST_LABEL, testName } from './fixtures.ts';
 
-const IMAGE = 'python:3.13-slim-bookworm';
+const IMAGE = 'python:3.11-slim-bookworm';
 const TOOLS = '/opt/evaluator';
 const MIB = 1024 * 1024;
 const dir = scratchFolder();
@@ -23,7 +23,7 @@ const volume = testName();
 beforeAll(async () => {
   engine = connectDocker(ENGINE_SOCKET);
   if ((await engine.image(IMAGE)) === null) {
-    await makeBases({ engineSocket: ENGINE_SOCKET, onProgress: () => {} });
+    await makeBases({ engineSocket: ENGINE_SOCKET, tags: new Set([IMAGE]), onProgress: () => {} });
   }
   const outFile = join(dir, 'tools.tar');
   const selection = selectFor([

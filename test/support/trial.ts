@@ -21,7 +21,7 @@ import { ENGINE_SOCKET } from '../docker/fixtures.ts';
 
 const MIB = 1024 * 1024;
 /** Debian with python3 and bash; `evaluator base --for tasks` makes it. */
-const BASE_IMAGE = 'python:3.13-slim-bookworm';
+const BASE_IMAGE = 'python:3.11-slim-bookworm';
 /** The base with a WORKDIR that is there, as a task's image has one. */
 const TRIAL_IMAGE = 'cvm-evaluator-test/trial:1';
 

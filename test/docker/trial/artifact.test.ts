@@ -12,7 +12,7 @@ const real = connectDocker(ENGINE_SOCKET);
 const IMAGE = `${testName()}:1`;
 const MIB = 1024 ** 2;
 /** What the image holds where artifacts come from, and beside it. */
-const DOCKERFILE = `FROM python:3.13-slim-bookworm
+const DOCKERFILE = `FROM python:3.11-slim-bookworm
 WORKDIR /app
 RUN mkdir -p old/deep /srv/data && echo image > old/deep/file && echo image > kept && echo image > /srv/data/kept
 `;

@@ -6,7 +6,7 @@ let trial: TrialHarness;
 
 beforeAll(async () => {
   // Debian without an /app, which is the WORKDIR of every task here.
-  trial = await startTrial({ image: 'python:3.13-slim-bookworm' });
+  trial = await startTrial({ image: 'python:3.11-slim-bookworm' });
 });
 afterAll(() => trial.close());
 
