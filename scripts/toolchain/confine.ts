@@ -32,6 +32,9 @@ const CODE_PATHS: Readonly<Record<string, readonly string[]>> = {
   'libgssapi_krb5.so.2': ['/etc/gss/mech', '/etc/gss/mech.d/*.conf', '/usr/lib/x86_64-linux-gnu/gss/'],
 };
 
+/** The first eight bytes of what a program writes by instructions, not out of its strings: the machine's own specs. */
+const WRITTEN_PATHS: Readonly<Record<string, readonly string[]>> = { gcc: ['/usr/lib'] };
+
 /**
  * The library with its code paths overwritten; one without any is returned as it is.
  * @throws toolchain_invalid when a path is not where it was: what would be loaded then is not known.
@@ -40,8 +43,11 @@ export function confine(soname: string, bytes: Buffer): Buffer {
   const paths = CODE_PATHS[soname];
   if (paths === undefined) return bytes;
   const confined = Buffer.from(bytes);
-  for (const path of paths) {
-    const places = placesOf(confined, path);
+  const searched = [
+    ...paths.map((path) => ({ path, places: placesOf(confined, path) })),
+    ...(WRITTEN_PATHS[soname] ?? []).map((path) => ({ path, places: writesOf(confined, path) })),
+  ];
+  for (const { path, places } of searched) {
     if (places.length === 0)
       throw new EvaluatorError(
         'toolchain_invalid',
@@ -59,6 +65,17 @@ function placesOf(bytes: Buffer, path: string): number[] {
   for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, at + 1)) {
     const before = bytes[at - 1] ?? 0;
     if (before < 0x20 || before > 0x7e) places.push(at);
+  }
+  return places;
+}
+
+/** Where an instruction of amd64 (`movabs`: REX.W, B8 and a register, eight bytes) holds the beginning of a path. */
+function writesOf(bytes: Buffer, beginning: string): number[] {
+  const wanted = Buffer.from(beginning, 'latin1');
+  const places: number[] = [];
+  for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, at + 1)) {
+    const [prefix = 0, opcode = 0] = bytes.subarray(Math.max(0, at - 2), at);
+    if ((prefix & 0xfe) === 0x48 && (opcode & 0xf8) === 0xb8) places.push(at);
   }
   return places;
 }

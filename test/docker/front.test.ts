@@ -29,7 +29,7 @@ beforeAll(async () => {
   const selection = selectFor([
     {
       python: ['requests==2.32.4', 'numpy==2.3.1', 'psutil==7.0.0', 'pip==25.2', 'setuptools==80.9.0'],
-      apt: ['expect', 'sshpass', 'primer3', 'git'],
+      apt: ['expect', 'sshpass', 'primer3', 'git', 'gcc'],
     },
     { python: ['requests==2.32.5'], apt: [] },
   ]);
@@ -359,6 +359,44 @@ describe('what an agent may have left behind', () => {
     });
     expect(seen).toMatchObject({ reward: '0\n', notes: '' });
     expect(seen.ctrf?.results.summary).toMatchObject({ tests: 1, failed: 1 });
+  });
+
+  it('specs do not tell the compiler what to start', async () => {
+    const module = `#include <Python.h>
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "built", 0, -1, 0};
+PyMODINIT_FUNC PyInit_built(void) { return PyModule_Create(&definition); }
+`;
+    const test = `import subprocess, sys, sysconfig
+
+def test_it():
+    headers = "-I" + sysconfig.get_path("include")
+    command = ["gcc", "-shared", "-fPIC", headers, "/tests/built.c", "-o", "/tmp/built.so"]
+    subprocess.run(command, check=True)
+    sys.path.append("/tmp")
+    import built
+`;
+    const script = `${UV.replace('curl', 'curl gcc')}uvx -p 3.13 pytest /tests/test_outputs.py -rA${REWARD}`;
+    const forged = '#!/bin/sh\necho started >> /srv/started\n';
+    const specs = '*link_command:\n/srv/forger\n\n';
+    const { notes, output, reward } = await verification({
+      agent: {
+        '/srv/forger': forged,
+        '/usr/lib/gcc/x86_64-linux-gnu/specs': specs,
+        '/usr/lib/gcc/x86_64-linux-gnu/14/specs': specs,
+        '/usr/lib/gcc/specs': specs,
+        '/app/specs': specs,
+        '/usr/libexec/gcc/x86_64-linux-gnu/14/cc1': forged,
+        '/app/cc1': forged,
+        '/usr/local/bin/ld': forged,
+      },
+      tests: {
+        'test.sh': `${script}test ! -e /srv/started || echo forged`,
+        'test_outputs.py': test,
+        'built.c': module,
+      },
+    });
+    expect(output).not.toContain('forged');
+    expect({ notes, reward }, output).toEqual({ notes: '', reward: '1\n' });
   });
 
   it('a module in WORKDIR does not shadow pytest for python -m pytest', async () => {

@@ -27,12 +27,25 @@ describe('confine', () => {
   });
 
   it('takes a compiler its own folders, where specs could name programs', () => {
-    const confined = confine('gcc', library(['/usr/lib/gcc/', '/usr/libexec/gcc/', '/usr/bin/']));
+    const strings = [
+      '/usr/lib/gcc/',
+      '/usr/libexec/gcc/',
+      '/usr/bin/',
+      'H\xb8/usr/libH\x8d\\$',
+      'H\xc7/usr/libH',
+    ];
+    const confined = confine('gcc', library(strings));
     expect(confined.toString('latin1').split('\0').slice(1, -1)).toEqual([
       '/sys/lib/gcc/',
       '/sys/libexec/gcc/',
       '/usr/bin/',
+      // movabs, by which gcc writes the path of the machine's specs.
+      'H\xb8/sys/libH\x8d\\$',
+      'H\xc7/usr/libH',
     ]);
+    expect(() => confine('gcc', library(strings.slice(0, 3)))).toThrowError(
+      expect.objectContaining({ code: 'toolchain_invalid', message: expect.stringContaining('/usr/lib:') }),
+    );
   });
 
   it('refuses a library whose paths are no longer known', () => {
