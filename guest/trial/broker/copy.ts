@@ -92,6 +92,11 @@ async function* withDirectories(directories: readonly string[], tar: Readable): 
   yield* tar;
 }
 
+/** What a rep's transfers may still move, in bytes of content; counted down by each, one that is cut off or refused too. */
+export interface Allowance {
+  bytes: number;
+}
+
 /** What of a transfer's source can be sent, or why nothing can. */
 async function sourceOf(
   engine: Files,
@@ -107,14 +112,14 @@ async function sourceOf(
 
 /**
  * Copies a file, or what is in a directory, from one container of a rep to the other: regular files and
- * directories, streamed, within `bytes` (what the rep has left) and the caps of one transfer. Links and special files are left out.
+ * directories, streamed, within the allowance and the caps of one transfer. Links and special files are left out.
  * @throws engine_*.
  */
 export async function copyBetween(
   engine: Files,
   { from, to }: Route,
   call: TransferCall,
-  bytes: number,
+  allowance: Allowance,
   signal: AbortSignal,
 ): Promise<Answer> {
   const source = await sourceOf(engine, from, call);
@@ -126,7 +131,7 @@ export async function copyBetween(
   const newRoot = newRootOf(place, call);
   if (looksCompressed(Buffer.from(newRoot)))
     return refusal('refused', `${newRoot}: such a name is not taken`);
-  const atMost = Math.min(bytes, MAX_BYTES);
+  const atMost = Math.min(allowance.bytes, MAX_BYTES);
   const budget: FilterBudget = { bytes: atMost, entries: MAX_ENTRIES };
   const archive = await engine.getArchive(from, source.path);
   const { tar, end } = filterTar(archive, {
@@ -148,6 +153,7 @@ export async function copyBetween(
     // An archive that was cut off is refused by the engine too: the reason for the cut is the reason.
     if ((await end) === 'whole') throw error;
   } finally {
+    allowance.bytes -= atMost - budget.bytes;
     within.removeEventListener('abort', cutOff);
   }
   return answerOf(await end, atMost - budget.bytes);

@@ -65,7 +65,7 @@ export class BrokerServer {
   #calls = 0;
   #waiting = 0;
   #failures = 0;
-  #bytesLeft = MAX_TRANSFER_BYTES;
+  readonly #allowance = { bytes: MAX_TRANSFER_BYTES };
 
   constructor(deps: BrokerDeps) {
     this.#deps = deps;
@@ -153,9 +153,7 @@ export class BrokerServer {
     const { engine, target, sandboxId } = this.#deps;
     const [from, to] =
       call.call === 'upload' ? [sandboxId, target.containerId] : [target.containerId, sandboxId];
-    const answer = await copyBetween(engine, { from, to }, call, this.#bytesLeft, signal);
-    if ('bytes' in answer) this.#bytesLeft -= answer.bytes;
-    return answer;
+    return copyBetween(engine, { from, to }, call, this.#allowance, signal);
   }
 
   /** An engine that says no to a call may have been made to; one that says nothing has failed the rep, or the run. */

@@ -200,10 +200,13 @@ await environment.exec("python3 -c 'import os\\nos.chdir(\\"/srv\\")\\nfor n in 
 seen["sparse"] = (await refused(environment.download_file("/srv/a", "/root/a")))[:5]
 seen["many"] = (await refused(environment.download_dir("/srv/many", "/root/many")))[:5]
 seen["deep"] = (await refused(environment.download_dir("/srv/t", "/root/t")))[:5]
-await environment.exec("(while :; do echo xxxxxxxxxxxxxxxx; done > /srv/grows) 2>/dev/null & sleep 0.5; kill $! ; :")
+grow = "(trap 'exit' TERM; while :; do echo xxxxxxxxxxxxxxxx; done > /srv/grows) >/dev/null 2>&1 & echo $!"
+writer = (await environment.exec(grow)).stdout.strip()
+seen["grows"] = (await refused(environment.download_file("/srv/grows", "/root/grows")))[:6] in ("None", "failed")
+await environment.exec(f"kill {writer}")
 seen["still"] = (await environment.exec("echo yes")).stdout`,
     );
-    expect(seen).toEqual({ sparse: 'limit', many: 'limit', deep: 'limit', still: 'yes\n' });
+    expect(seen).toEqual({ sparse: 'limit', many: 'limit', deep: 'limit', grows: true, still: 'yes\n' });
   });
 });
 

@@ -1,0 +1,42 @@
+import { Readable } from 'node:stream';
+import { expect, it } from 'vitest';
+import type { PathStat } from '../../../../guest/engine/port.ts';
+import { packTar, type TarEntry } from '../../../../guest/engine/tar.ts';
+import { copyBetween } from '../../../../guest/trial/broker/copy.ts';
+import type { TransferCall } from '../../../../guest/trial/broker/protocol.ts';
+
+const DIRECTORY: PathStat = {
+  name: 'd',
+  sizeBytes: 4096,
+  mode: 0o755,
+  isRegularFile: false,
+  isDirectory: true,
+  linkTarget: '',
+};
+const CALL: TransferCall = { id: 1, call: 'upload', source: '/d', target: '/app/d', what: 'directory' };
+const SIGNAL = new AbortController().signal;
+const file = (path: string, size: number): TarEntry => ({ path, bytes: Buffer.alloc(size), mode: 0o644 });
+
+/** Two containers of which the one has `entries` at /d, and the other every directory. */
+const engineWith = (entries: readonly TarEntry[]) => ({
+  statPath: async () => DIRECTORY,
+  getArchive: async () => Readable.from([packTar(entries)]),
+  putArchive: async (_id: string, _path: string, tar: Readable | Buffer) => {
+    for await (const _chunk of tar as Readable);
+  },
+});
+const copy = (entries: readonly TarEntry[], allowance: { bytes: number }) =>
+  copyBetween(engineWith(entries), { from: 'sandbox', to: 'task' }, CALL, allowance, SIGNAL);
+
+it('a transfer that is refused half-way costs what it has moved, as a whole one does', async () => {
+  const allowance = { bytes: 1000 };
+  const root: TarEntry = { path: 'd', directory: true };
+  expect(await copy([root, file('d/a', 300)], allowance)).toEqual({ bytes: 300 });
+  expect(allowance.bytes).toBe(700);
+  const elsewhere = [root, file('d/a', 300), file('other/a', 0)];
+  for (const left of [400, 100]) {
+    expect(await copy(elsewhere, allowance)).toMatchObject({ error: { code: 'limit' } });
+    expect(allowance.bytes).toBe(left);
+  }
+  expect(await copy([root, file('d/a', 300)], allowance)).toMatchObject({ error: { code: 'limit' } });
+});
