@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -118,6 +118,13 @@ describe('evaluator ledger', () => {
       expect(await rejectionCode(ledger(['list', '--db', file]))).toBe('usage');
     expect(foreign.prepare('SELECT name FROM sqlite_schema').all()).toHaveLength(1);
     foreign.close();
+  });
+
+  it('names what it cannot read: a database that is damaged behind its first page', async () => {
+    const damaged = join(scratchFolder(), 'ledger.sqlite');
+    new SqliteLedger(damaged).close();
+    writeFileSync(damaged, readFileSync(damaged).fill(0xaa, 4096));
+    expect(await rejectionCode(ledger(['list', '--db', damaged]))).toBe('ledger_unreadable');
   });
 
   it('tells its usage', async () => {
