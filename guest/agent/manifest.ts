@@ -23,7 +23,11 @@ const manifestSchema = z.strictObject({
   kind: z.enum(['container', 'brokered']),
   command: z.array(argument).min(1).max(64),
   env: z
-    .array(envName.refine((name) => !RESERVED_ENV.test(name), 'is reserved and never given to an agent'))
+    .array(
+      envName.refine((name) => !RESERVED_ENV.test(name), {
+        error: ({ input }) => `${input} is reserved and never given to an agent`,
+      }),
+    )
     .max(64)
     .refine((names) => new Set(names).size === names.length, 'must name each variable once'),
 });

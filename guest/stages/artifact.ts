@@ -44,7 +44,7 @@ export function verifyAgentEnv(agent: AgentPackage, plan: EvalPlan): void {
   if (foreign !== undefined) {
     throw new EvaluatorError(
       'plan_inconsistent',
-      `agent.yaml: env asks for ${foreign}, which the plan does not allow`,
+      `agent.yaml: env asks for ${foreign}, which the plan does not allow; leave it out, or name it with --agent-env`,
     );
   }
 }

@@ -1,4 +1,4 @@
-import { isScalar, parseDocument, visit, type YAMLMap } from 'yaml';
+import { isScalar, LineCounter, parseDocument, visit, type YAMLMap } from 'yaml';
 import { type Code, EvaluatorError } from '../errors.ts';
 import { printable } from './scalars.ts';
 
@@ -36,14 +36,19 @@ export function parseYaml(bytes: Uint8Array, document: string, code: Code): unkn
   } catch (cause) {
     refuse('not UTF-8', cause);
   }
+  const lineCounter = new LineCounter();
   const parsed = parseDocument(text, {
+    lineCounter,
     version: '1.2',
     uniqueKeys: false,
     strict: true,
     prettyErrors: false,
   });
   const problem = parsed.errors[0] ?? parsed.warnings[0];
-  if (problem) refuse(`${problem.code} at character ${problem.pos[0]}: ${printable(problem.message)}`);
+  if (problem) {
+    const { line, col } = lineCounter.linePos(problem.pos[0]);
+    refuse(`${problem.code} at line ${line}, column ${col}: ${printable(problem.message)}`);
+  }
   visit(parsed, {
     Alias: () => refuse('aliases are not allowed'),
     Map: (_, map, path) => {

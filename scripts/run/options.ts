@@ -18,7 +18,7 @@ export const HELP = `usage: ${USAGE}
 Judges an agent on tasks: a simulated TDX machine, a challenge and the guest run as separate processes.
 
   --cache DIR        a baked cache, or a folder of plain tasks, which is baked on the fly
-  --agent WHAT       a folder or ZIP with agent.yaml, or one of ours that check tasks: oracle, nop, auditor
+  --agent WHAT       a folder or ZIP with agent.py or agent.yaml, or one of ours that check tasks: oracle, nop, auditor
   --track NAME       skills, mcp_servers, packages, repositories or terminal-bench (default)
   --tasks a,b        these tasks only (default: all)
   --reps N           repetitions per task, 1 to 64 (default: 3 on terminal-bench; elsewhere the mechanism's, and no other)

@@ -21,12 +21,23 @@ export function repsOf({ track, reps }: Pick<RunOptions, 'track' | 'reps'>, mech
   );
 }
 
+/** A variable that is not set would be missing without a word: an agent would ask no model. @throws usage. */
+export function verifyVariables({ agentEnv }: Pick<RunOptions, 'agentEnv'>, env: NodeJS.ProcessEnv): void {
+  const unset = agentEnv.find((name) => env[name] === undefined);
+  if (unset === undefined) return;
+  throw new EvaluatorError(
+    'usage',
+    `run: --agent-env ${unset}: not set in this environment; export it, or leave it out`,
+  );
+}
+
 /**
  * Refuses, before any work, what the mechanism at hand will not have; one that lies in an image that was named is
  * read when its guest is made ready.
- * @throws track_unknown, plan_contradicts_mechanism, inference_key_missing.
+ * @throws usage, track_unknown, plan_contradicts_mechanism, inference_key_missing.
  */
 export function verifyTerms(options: RunOptions, mechanismFile: string, env: NodeJS.ProcessEnv): void {
+  verifyVariables(options, env);
   if (options.image?.kind === 'named') return;
   const bytes = readFileSync(mechanismFile);
   repsOf(options, bytes);

@@ -71,6 +71,11 @@ const CASES: Record<string, Case> = {
     says: ["'--speed'", 'usage: evaluator run'],
   },
   'an option without its value': { args: [...run(), '--tasks'], code: 'usage', says: ['--tasks'] },
+  'a variable that is not set': {
+    args: run('--agent-env', 'CVM_EVALUATOR_UNSET'),
+    code: 'usage',
+    says: ['--agent-env CVM_EVALUATOR_UNSET', 'not set'],
+  },
   'a missing option': { args: ['run', '--agent', 'nop'], code: 'usage', says: ['--cache is missing'] },
   'an unknown task': {
     args: run('--tasks', 'small,other'),

@@ -63,6 +63,6 @@ describe('parseAgentManifest', () => {
   )('never gives an agent %s', (name) => {
     const error = thrown(() => parse(withEnv(`[${name}]`)));
     expect(error.code).toBe('agent_manifest_invalid');
-    expect(error.message).toContain('reserved');
+    expect(error.message).toContain(`${name} is reserved`);
   });
 });

@@ -20,6 +20,7 @@ describe('parseYaml', () => {
     ['an alias', 'a: &x 1\nb: *x\n', 'aliases'],
     ['an unknown tag', 'a: !x 1\n', 'file.yaml'],
     ['too many lists in each other', '['.repeat(66) + ']'.repeat(66), 'nested too deeply'],
+    ['a list that does not end', 'a: 1\nb:\n  - [1,\n', 'at line 4, column 1'],
     ['a stack of lists', '['.repeat(10_000), 'file.yaml'],
   ])('refuses %s', (_, text, words) => {
     const error = thrown(() => parse(text));
