@@ -1,0 +1,44 @@
+import { createServer, type Server } from 'node:net';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { exchange, type ModelCall, type ModelFailure } from '../../../guest/net/model-exchange.ts';
+
+/** Takes connections and says nothing on them. */
+let silent: Server;
+let port = 0;
+beforeEach(async () => {
+  silent = createServer((socket) => socket.on('error', () => undefined));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const address = silent.address();
+  port = typeof address === 'object' && address !== null ? address.port : 0;
+});
+afterEach(() => new Promise((resolve) => silent.close(resolve)));
+
+/** How an exchange with the silent one fails. */
+async function failureOf(limits: Pick<ModelCall, 'connectMs' | 'totalMs'>, scheme: 'http' | 'https') {
+  let seen: ModelFailure | null = null;
+  const call: ModelCall = {
+    ...limits,
+    url: `${scheme}://127.0.0.1:${port}/`,
+    apiKey: 'key',
+    caPem: null,
+    maxReplyBytes: 1,
+    signal: new AbortController().signal,
+    onBytes: () => undefined,
+    failed: (failure) => {
+      seen = failure;
+      return new Error(failure.kind);
+    },
+  };
+  await expect(exchange(Buffer.from('{}'), call)).rejects.toThrow('late');
+  return seen;
+}
+
+it('gives a handshake the time to connect, and no more', async () => {
+  const failure = await failureOf({ connectMs: 50, totalMs: 20_000 }, 'https');
+  expect(failure).toEqual({ kind: 'late', what: 'connected', ms: 50 });
+});
+
+it('gives an answer the time of all, once connected', async () => {
+  const failure = await failureOf({ connectMs: 20_000, totalMs: 50 }, 'http');
+  expect(failure).toEqual({ kind: 'late', what: 'done', ms: 50 });
+});
