@@ -1,17 +1,24 @@
-import { createServer, type Server } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { exchange, type ModelCall, type ModelFailure } from '../../../guest/net/model-exchange.ts';
 
 /** Takes connections and says nothing on them. */
 let silent: Server;
+let taken: Socket[] = [];
 let port = 0;
 beforeEach(async () => {
-  silent = createServer((socket) => socket.on('error', () => undefined));
+  taken = [];
+  silent = createServer((socket) => {
+    taken.push(socket.on('error', () => undefined));
+  });
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const address = silent.address();
   port = typeof address === 'object' && address !== null ? address.port : 0;
 });
-afterEach(() => new Promise((resolve) => silent.close(resolve)));
+afterEach(async () => {
+  for (const socket of taken) socket.destroy();
+  await new Promise((resolve) => silent.close(resolve));
+});
 
 /** How an exchange with the silent one fails. */
 async function failureOf(limits: Pick<ModelCall, 'connectMs' | 'totalMs'>, scheme: 'http' | 'https') {
