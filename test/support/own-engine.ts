@@ -20,18 +20,24 @@ export interface OwnEngine {
   close(): Promise<void>;
 }
 
-/** Processes that have `folder` on their command line: the engine, its containerd and their shims. */
+function read(pid: number, what: 'cmdline' | 'stat'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${what}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** The parent: behind the name, which may hold anything. */
+const parentOf = (pid: number) => Number(/^.*\) \S (\d+)/s.exec(read(pid, 'stat'))?.[1] ?? 0);
+
+/** The engine, its containerd and their shims have `folder` on their command line; containers are their children. */
 function processesOf(folder: string): number[] {
-  return readdirSync('/proc')
+  const all = readdirSync('/proc')
     .filter((name) => /^[0-9]+$/.test(name) && Number(name) !== process.pid)
-    .filter((name) => {
-      try {
-        return readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(folder);
-      } catch {
-        return false;
-      }
-    })
     .map(Number);
+  const own = new Set(all.filter((pid) => read(pid, 'cmdline').includes(folder)));
+  return all.filter((pid) => own.has(pid) || own.has(parentOf(pid)));
 }
 
 function kill(pid: number): void {
