@@ -47,7 +47,7 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     arguments: '-n -N',
     place: 'front',
   },
-  // For extension modules of the volume's own Python. Whatever the container has in GCC's place is not looked at.
+  // For extension modules of the volume's own Python. What the container has in GCC's place is not read by it.
   gcc: {
     programs: [`usr/bin/${MULTIARCH}-gcc`],
     helpers: [
