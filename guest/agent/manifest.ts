@@ -13,6 +13,9 @@ export const AGENT_MANIFEST_NAME = 'agent.yaml';
 const RESERVED_ENV =
   /^(?:COMPOSE|DOCKER|NODE|BASH|LD|SSL|DSTACK|TASK|EVAL|REVIEW|INFERENCE)_|_PROXY$|^AGENT_LOG_DIR$/i;
 
+/** Whether a variable is one that no agent is ever given, whoever names it. */
+export const isReservedEnv = (name: string): boolean => RESERVED_ENV.test(name);
+
 const argument = z
   .string()
   .max(4096)
@@ -24,7 +27,7 @@ const manifestSchema = z.strictObject({
   command: z.array(argument).min(1).max(64),
   env: z
     .array(
-      envName.refine((name) => !RESERVED_ENV.test(name), {
+      envName.refine((name) => !isReservedEnv(name), {
         error: ({ input }) => `${input} is reserved and never given to an agent`,
       }),
     )
@@ -47,6 +50,6 @@ export function parseAgentManifest(bytes: Uint8Array): AgentManifest {
 
 /** The variables that an agent is given, of those that the plan allows: the ones it asks for. */
 export function givenEnv({ env }: Pick<AgentManifest, 'env'>, allowed: readonly string[]): readonly string[] {
-  const asked = env === 'plan' ? allowed.filter((name) => !RESERVED_ENV.test(name)) : env;
+  const asked = env === 'plan' ? allowed.filter((name) => !isReservedEnv(name)) : env;
   return asked.filter((name) => allowed.includes(name));
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { isReservedEnv } from '../../guest/agent/manifest.ts';
 import { trackKind } from '../../guest/consensus/track-kind.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 import type { Policy } from '../../guest/wire/plan.ts';
@@ -116,6 +117,9 @@ function variables(names: string[]): string[] {
     refuse(
       `--agent-env ${JSON.stringify(wrong)}: must be a variable's name alone; its value is taken from here`,
     );
+  const reserved = names.find(isReservedEnv);
+  if (reserved !== undefined)
+    refuse(`--agent-env ${reserved}: reserved and never given to an agent; leave it out`);
   return names;
 }
 

@@ -16,6 +16,18 @@ function image(cache: string, ...options: string[]) {
   return readOptions(['--cache', cache, ...options, '--agent', 'nop', '--out', out], 0)?.image;
 }
 
+describe('--agent-env', () => {
+  const given = (agent: string, name: string) =>
+    readOptions(['--cache', plain, '--agent', agent, '--agent-env', name, '--out', join(folder, 'env')], 0)
+      ?.agentEnv;
+
+  it.each(['nop', plain])('is refused where it names what no agent is given: %s', (agent) => {
+    expect(given(agent, 'LLM_MODEL')).toEqual(['LLM_MODEL']);
+    for (const name of ['INFERENCE_API_KEY', 'EVAL_RUN_TOKEN', 'https_proxy'])
+      expect(codeOf(() => given(agent, name))).toBe('usage');
+  });
+});
+
 describe('--image', () => {
   it('is a process without it', () => {
     expect(image(plain)).toBe(null);
