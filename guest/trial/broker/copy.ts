@@ -2,9 +2,10 @@ import { basename, dirname, normalize } from 'node:path/posix';
 import { Readable } from 'node:stream';
 import type { Engine, PathStat } from '../../engine/port.ts';
 import { encodeHeader } from '../../engine/tar-encode.ts';
-import { type FilterBudget, type FilterEnd, filterTar } from '../../engine/tar-filter.ts';
+import { type FilterEnd, filterTar } from '../../engine/tar-filter.ts';
 import { looksCompressed } from '../../engine/tar-name.ts';
 import { type Answer, refusal, type TransferCall } from './protocol.ts';
+import { type Allowance, TransferBudget } from './transfer-budget.ts';
 
 /** Of one transfer. */
 const MAX_ENTRIES = 20_000;
@@ -92,11 +93,6 @@ async function* withDirectories(directories: readonly string[], tar: Readable): 
   yield* tar;
 }
 
-/** What a rep's transfers may still move, in bytes of content; counted down by each, one that is cut off or refused too. */
-export interface Allowance {
-  bytes: number;
-}
-
 /** What of a transfer's source can be sent, or why nothing can. */
 async function sourceOf(
   engine: Files,
@@ -131,8 +127,7 @@ export async function copyBetween(
   const newRoot = newRootOf(place, call);
   if (looksCompressed(Buffer.from(newRoot)))
     return refusal('refused', `${newRoot}: such a name is not taken`);
-  const atMost = Math.min(allowance.bytes, MAX_BYTES);
-  const budget: FilterBudget = { bytes: atMost, entries: MAX_ENTRIES };
+  const budget = new TransferBudget({ bytes: MAX_BYTES, entries: MAX_ENTRIES }, allowance);
   const archive = await engine.getArchive(from, source.path);
   const { tar, end } = filterTar(archive, {
     budget,
@@ -153,10 +148,9 @@ export async function copyBetween(
     // An archive that was cut off is refused by the engine too: the reason for the cut is the reason.
     if ((await end) === 'whole') throw error;
   } finally {
-    allowance.bytes -= atMost - budget.bytes;
     within.removeEventListener('abort', cutOff);
   }
-  return answerOf(await end, atMost - budget.bytes);
+  return answerOf(await end, budget.moved);
 }
 
 function answerOf(end: FilterEnd, bytes: number): Answer {

@@ -40,3 +40,12 @@ it('a transfer that is refused half-way costs what it has moved, as a whole one 
   }
   expect(await copy([root, file('d/a', 300)], allowance)).toMatchObject({ error: { code: 'limit' } });
 });
+
+it('transfers at once have no more together than one after the other', async () => {
+  const allowance = { bytes: 1000 };
+  const entries: TarEntry[] = [{ path: 'd', directory: true }, file('d/a', 400)];
+  const answers = await Promise.all(Array.from({ length: 4 }, () => copy(entries, allowance)));
+  expect(answers.filter((answer) => 'bytes' in answer)).toEqual([{ bytes: 400 }, { bytes: 400 }]);
+  expect(answers.filter((answer) => 'error' in answer && answer.error.code === 'limit')).toHaveLength(2);
+  expect(allowance.bytes).toBe(200);
+});
