@@ -30,7 +30,8 @@ interface Found {
 
 /** What is at `path`, through a link; the engine tells where all links together lead. */
 async function find(engine: Files, containerId: string, given: string): Promise<Found | null> {
-  const path = given.replace(/\/+$/, '') || '/';
+  // As the engine reads it: `..` is what stands before it, whatever a link says.
+  const path = normalize(given).replace(/\/$/, '') || '/';
   const stat = await engine.statPath(containerId, path);
   if (stat === null || stat.linkTarget === '') return stat && { path, stat };
   const target = await engine.statPath(containerId, stat.linkTarget);

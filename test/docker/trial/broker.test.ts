@@ -142,7 +142,10 @@ seen["absent"] = await refused(environment.download_file("/absent", "/root/x"))
 seen["a directory as a file"] = await refused(environment.download_file("/srv/d", "/root/x"))
 seen["a file as a directory"] = await refused(environment.upload_dir(here / "run.sh", "/app/x"))
 seen["below a file"] = await refused(environment.upload_file(here / "run.sh", "/app/answer/x"))
-seen["into the root"] = await refused(environment.upload_dir(here, "/"))
+await environment.exec("ln -s / /srv/root")
+roots = ["/", "/.", "/..", "//", "/app/..", "/srv/root", "/srv/root/."]
+seen["into the root"] = list({await refused(environment.upload_dir(here, root)) for root in roots})
+seen["of the root"] = list({(await refused(environment.download_dir(root, "/root/r")))[:9] for root in roots})
 Path("/dev/shm/x").write_text("x")
 seen["of a tmpfs"] = (await refused(environment.upload_file("/dev/shm/x", "/app/x")))[:6]`,
     );
@@ -166,7 +169,8 @@ seen["of a tmpfs"] = (await refused(environment.upload_file("/dev/shm/x", "/app/
       'a directory as a file': 'not_found: /srv/d is no regular file',
       'a file as a directory': 'not_found: /root/here/run.sh is no directory below /',
       'below a file': expect.stringMatching(/^refused: /),
-      'into the root': 'refused: name a directory below /',
+      'into the root': ['refused: name a directory below /'],
+      'of the root': ['not_found'],
       'of a tmpfs': 'not_fo',
     });
   });

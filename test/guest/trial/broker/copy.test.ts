@@ -25,8 +25,8 @@ const engineWith = (entries: readonly TarEntry[]) => ({
     for await (const _chunk of tar as Readable);
   },
 });
-const copy = (entries: readonly TarEntry[], allowance: { bytes: number }) =>
-  copyBetween(engineWith(entries), { from: 'sandbox', to: 'task' }, CALL, allowance, SIGNAL);
+const copy = (entries: readonly TarEntry[], allowance: { bytes: number }, call: Partial<TransferCall> = {}) =>
+  copyBetween(engineWith(entries), { from: 'sandbox', to: 'task' }, { ...CALL, ...call }, allowance, SIGNAL);
 
 it('a transfer that is refused half-way costs what it has moved, as a whole one does', async () => {
   const allowance = { bytes: 1000 };
@@ -49,3 +49,23 @@ it('transfers at once have no more together than one after the other', async () 
   expect(answers.filter((answer) => 'error' in answer && answer.error.code === 'limit')).toHaveLength(2);
   expect(allowance.bytes).toBe(200);
 });
+
+it.each(['/', '/.', '/..', '//', '/app/..', '/./app/../'])(
+  'no directory is copied into the root or from it: %s',
+  async (root) => {
+    const entries: TarEntry[] = [{ path: 'd', directory: true }, file('d/a', 1)];
+    const refused = async (call: Partial<TransferCall>) => copy(entries, { bytes: 1000 }, call);
+    expect(await refused({ target: root })).toMatchObject({ error: { code: 'refused' } });
+    expect(await refused({ source: root })).toMatchObject({ error: { code: 'not_found' } });
+  },
+);
+
+it.each(['/./dev/shm', '/app/../proc', '//sys/x'])(
+  'nothing is copied to a mount or from it: %s',
+  async (mount) => {
+    for (const call of [{ target: mount }, { source: mount }])
+      expect(await copy([], { bytes: 1000 }, call)).toMatchObject({
+        error: { message: expect.stringContaining('mount') },
+      });
+  },
+);
