@@ -4,9 +4,9 @@ import type { EvalPlan } from '../wire/plan.ts';
 import { METRIC_OF_KIND, trackKind } from './track-kind.ts';
 
 /** A ranked round is whole; a calibration run may try a part of one. */
-function wrongNumber(plan: EvalPlan, { tasks_per_round: round }: TrackRules): boolean {
-  if (round === 'plan') return false;
-  return plan.ranked ? plan.tasks.length !== round : plan.tasks.length > round;
+export function isRound(tasks: number, ranked: boolean, { tasks_per_round: round }: TrackRules): boolean {
+  if (round === 'plan') return true;
+  return ranked ? tasks === round : tasks <= round;
 }
 
 function contradiction(plan: EvalPlan, rules: TrackRules): string | null {
@@ -20,7 +20,7 @@ function contradiction(plan: EvalPlan, rules: TrackRules): string | null {
   if (rules.policy === 'plan' && plan.policy === null) return 'policy: the plan must say vote or mean';
   if (rules.min_completed > plan.r)
     return `min_completed: ${rules.min_completed} reps of ${plan.r} cannot be`;
-  if (wrongNumber(plan, rules))
+  if (!isRound(plan.tasks.length, plan.ranked, rules))
     return `tasks: the mechanism pins ${rules.tasks_per_round} a round, the plan has ${plan.tasks.length}`;
   const networks = rules.networks[plan.ranked ? 'ranked' : 'calibration'];
   for (const { task_id, budgets, network, verifier } of plan.tasks) {

@@ -20,7 +20,8 @@ interface CheckedTask {
   files: readonly (FoundFile & FileDigest)[];
 }
 
-async function readManifest(directory: string): Promise<Manifest> {
+/** What a cache says it holds, unchecked. @throws cache_unreadable, and the codes of `parseManifest`. */
+export async function readManifest(directory: string): Promise<Manifest> {
   let bytes: Buffer;
   try {
     bytes = await readRegularFile(directory, 'manifest.json');

@@ -20,6 +20,7 @@ import {
 } from '../run/evaluation.ts';
 import { processPlace, writeMechanism } from '../run/guest-process.ts';
 import { imagePlace } from '../run/image-place.ts';
+import { verifyImageTerms } from '../run/image-terms.ts';
 import { type LoadedCache, loadAgent, loadCache, verifyEngineReady, withModelAccess } from '../run/inputs.ts';
 import { type JournalLine, keepEvent, parseEvent, showEvent } from '../run/journal.ts';
 import { withParts } from '../run/lifecycle.ts';
@@ -27,7 +28,7 @@ import { HELP, type RunOptions, readOptions } from '../run/options.ts';
 import { aborted, awaitJudgement, type RepTimes, type Summary, summarize } from '../run/outcome.ts';
 import type { Running } from '../run/process.ts';
 import { painter, table, verdictLine, weightLine } from '../run/show.ts';
-import { verifyTerms } from '../run/terms.ts';
+import { verifyRound, verifyTerms, verifyVariables } from '../run/terms.ts';
 
 /** What the guest process said: the last RESULT line, its journal, its exit code. */
 interface GuestWord {
@@ -159,9 +160,12 @@ export async function run(argv: readonly string[], boot = startMachine): Promise
   return withParts(options.out, async ({ work, running, fail, failed }) => {
     const given = await loadAgent(options.agent);
     const mechanism = writeMechanism(work, options.offers);
-    verifyTerms(options, mechanism, process.env);
+    verifyVariables(options, process.env);
+    // Of an image that was named it is read when its guest is made ready.
+    if (options.image?.kind !== 'named') verifyTerms(options, mechanism, process.env);
     await verifyAdmitted(options, given.agentHash, Date.now());
     await verifyEngineReady(options, mechanism);
+    await verifyImageTerms(options);
     const onProgress = (message: string) => showEvent({ event: 'progress', message });
     const baked = await loadCache(options, work, onProgress);
     const agent = await withSolutions(options, baked, given);
@@ -173,6 +177,8 @@ export async function run(argv: readonly string[], boot = startMachine): Promise
       choice === null
         ? processPlace(options, baked, mechanism)
         : await imagePlace({ choice, engineSocket, loaded: baked, work, onPart, onLog, onProgress });
+    verifyTerms(options, place.mechanism, process.env);
+    verifyRound(options, readFileSync(place.mechanism), baked.planned.length);
     const loaded = withModelAccess(baked, place.mechanism);
     const runtimeImage = await runtimeImageOf(agent, loaded.planned, engineSocket, onProgress);
     const local = { options, agent, runtimeImage, loaded, place, work, running, fail, onLog };

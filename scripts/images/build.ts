@@ -66,7 +66,7 @@ function pinnedDigest(name: string): string | null {
 }
 
 /** The base's digest, after a pull where a registry has it. @throws build_base_unpinned, build_unavailable. */
-async function readyBase(name: string, builder: BuilderName): Promise<string> {
+export async function readyBase(name: string, builder: BuilderName): Promise<string> {
   const pinned = pinnedDigest(name);
   // BuildKit fetches it itself.
   if (pinned !== null && builder === 'buildkit') return pinned;

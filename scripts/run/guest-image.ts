@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Engine } from '../../guest/engine/port.ts';
 import { readSingleFile } from '../../guest/engine/read-file.ts';
 import { EvaluatorError, isEvaluatorError } from '../../guest/errors.ts';
 import { verifyEngineFloor } from '../../guest/stages/engine-floor.ts';
@@ -59,7 +60,7 @@ export async function findGuestImage(desk: Desk, name: string): Promise<GuestIma
 }
 
 /** Whether the engine is one that the shipped mechanism takes. @throws engine_*. */
-async function meetsFloors({ engine }: Desk): Promise<boolean> {
+export async function meetsShippedFloors(engine: Pick<Engine, 'info'>): Promise<boolean> {
   const { mechanism } = parseMechanism(await readFile(SHIPPED_MECHANISM));
   const info = await engine.info();
   try {
@@ -103,7 +104,7 @@ export async function buildGuestImage(
   const request = { builder: 'buildah', role: 'eval', repository: ROOT, base: GUEST_BASE } as const;
   const built = await buildImage({ ...request, cache: cache.directory, onProgress }, join(work, 'image'));
   const shipped: Stored = { digest: built.digest, name: built.name ?? '' };
-  const isShipped = await meetsFloors(desk);
+  const isShipped = await meetsShippedFloors(desk.engine);
   if (!isShipped)
     onProgress('this engine is below the floors of the mechanism: a desk mechanism in its place');
   const image = isShipped ? shipped : await withDeskMechanism(shipped, built.revision.epoch, work);

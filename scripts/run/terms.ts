@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isRound } from '../../guest/consensus/plan-mechanism.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { readInferenceOffer } from '../../guest/stages/model-access.ts';
 import { parseMechanism, trackRules } from '../../guest/wire/mechanism.ts';
@@ -21,6 +22,24 @@ export function repsOf({ track, reps }: Pick<RunOptions, 'track' | 'reps'>, mech
   );
 }
 
+/**
+ * The tasks of a run are as many as a round of their track has: all of it where it is ranked, else no more.
+ * @throws track_unknown; plan_contradicts_mechanism when they are not.
+ */
+export function verifyRound(
+  { track, weight }: Pick<RunOptions, 'track' | 'weight'>,
+  mechanism: Buffer,
+  tasks: number,
+): void {
+  const rules = trackRules(parseMechanism(mechanism).mechanism, track);
+  if (isRound(tasks, weight === 'ranked', rules)) return;
+  const round = `a round of track ${track} has ${rules.tasks_per_round}`;
+  throw new EvaluatorError(
+    'plan_contradicts_mechanism',
+    `run: ${tasks} tasks: by the image's mechanism ${round}, of which only a run that is not --ranked may try a part`,
+  );
+}
+
 /** A variable that is not set would be missing without a word: an agent would ask no model. @throws usage. */
 export function verifyVariables({ agentEnv }: Pick<RunOptions, 'agentEnv'>, env: NodeJS.ProcessEnv): void {
   const unset = agentEnv.find((name) => env[name] === undefined);
@@ -32,13 +51,14 @@ export function verifyVariables({ agentEnv }: Pick<RunOptions, 'agentEnv'>, env:
 }
 
 /**
- * Refuses, before any work, what the mechanism at hand will not have; one that lies in an image that was named is
- * read when its guest is made ready.
- * @throws usage, track_unknown, plan_contradicts_mechanism, inference_key_missing.
+ * Refuses what the mechanism at hand will not have.
+ * @throws track_unknown, plan_contradicts_mechanism, inference_key_missing.
  */
-export function verifyTerms(options: RunOptions, mechanismFile: string, env: NodeJS.ProcessEnv): void {
-  verifyVariables(options, env);
-  if (options.image?.kind === 'named') return;
+export function verifyTerms(
+  options: Pick<RunOptions, 'track' | 'reps'>,
+  mechanismFile: string,
+  env: NodeJS.ProcessEnv,
+): void {
   const bytes = readFileSync(mechanismFile);
   repsOf(options, bytes);
   const { mechanism } = parseMechanism(bytes);

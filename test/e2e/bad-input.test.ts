@@ -240,18 +240,19 @@ describe.concurrent('bad input', () => {
     },
   );
 
-  it('an engine below the floor: exit 2, which one and how far', async () => {
-    const socket = at('old.sock');
+  /** A run with an engine that says which one it is, and nothing more. */
+  async function runWith(versions: { engine: string; api: string; runc: string }, ...args: string[]) {
+    const socket = at(`${versions.engine}.sock`);
     const answers: Record<string, object> = {
       '/info': {
-        ServerVersion: '18.9.0',
+        ServerVersion: versions.engine,
         CgroupVersion: '1',
         CgroupDriver: 'cgroupfs',
         NCPU: 2,
         MemTotal: 2 ** 33,
         DockerRootDir: '/var/lib/docker',
       },
-      '/version': { ApiVersion: '1.39', Components: [{ Name: 'runc', Version: '1.0.0' }] },
+      '/version': { ApiVersion: versions.api, Components: [{ Name: 'runc', Version: versions.runc }] },
     };
     const server = createServer((request, response) => {
       const answer = answers[request.url?.replace(/^\/v[\d.]+/, '') ?? ''];
@@ -260,12 +261,25 @@ describe.concurrent('bad input', () => {
     }).listen(socket);
     await once(server, 'listening');
     try {
-      const ended = await evaluator(run('--engine', socket));
-      expect(ended.code, ended.stderr).toBe(2);
-      expect(ended.stderr).toMatch(/API 1\.39 is below the floor 1\.41.*\[engine_below_floor\]/);
+      return await evaluator(run('--engine', socket, ...args));
     } finally {
       server.close();
     }
+  }
+
+  it('an engine below the floor: exit 2, which one and how far', async () => {
+    const ended = await runWith({ engine: '18.9.0', api: '1.39', runc: '1.0.0' });
+    expect(ended.code, ended.stderr).toBe(2);
+    expect(ended.stderr).toMatch(/API 1\.39 is below the floor 1\.41.*\[engine_below_floor\]/);
+  });
+
+  it("a part of an image's round, ranked: exit 2 before a task is baked for it", async () => {
+    const skills = ['--cache', join(import.meta.dirname, '../../task-cache'), '--track', 'skills'];
+    const sound = { engine: '25.0.3', api: '1.44', runc: '1.1.12' };
+    const ended = await runWith(sound, ...skills, '--image', '--ranked');
+    expect(ended.code, ended.stderr).toBe(2);
+    expect(ended.stderr).toMatch(/4 tasks: .* skills has 50.*\[plan_contradicts_mechanism\]/);
+    expect(ended.stderr).not.toContain('baking');
   });
 
   it.each([
