@@ -12,8 +12,12 @@ const SHIPPED = readFileSync(new URL('../../../guest/mechanism.yaml', import.met
 const OF_TRACK = new URL('../../../task-cache', import.meta.url).pathname;
 
 describe('a round of a track', () => {
-  const round = (track: string, weight: 'ranked' | 'calibration', tasks: number, mechanism = SHIPPED) =>
-    verifyRound({ track, weight }, mechanism, tasks);
+  const round = (
+    track: string,
+    weight: 'ranked' | 'calibration',
+    tasks: number,
+    mechanism: Buffer = SHIPPED,
+  ) => verifyRound({ track, weight }, mechanism, tasks);
 
   it('is whole where it is ranked, and may be a part elsewhere', () => {
     expect(() => round('skills', 'ranked', 50)).not.toThrow();
