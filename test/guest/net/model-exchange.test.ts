@@ -1,5 +1,6 @@
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { exchange, type ModelCall, type ModelFailure } from '../../../guest/net/model-exchange.ts';
 
 /** Takes connections and says nothing on them. */
@@ -48,4 +49,32 @@ it('gives a handshake the time to connect, and no more', async () => {
 it('gives an answer the time of all, once connected', async () => {
   const failure = await failureOf({ connectMs: 20_000, totalMs: 50 }, 'http');
   expect(failure).toEqual({ kind: 'late', what: 'done', ms: 50 });
+});
+
+it('has a connection of its own, whatever the endpoint would keep open', async () => {
+  const connections = new Set<Socket>();
+  const kept = createHttpServer({ keepAlive: true }, (request, response) => {
+    connections.add(request.socket);
+    response.end('{}');
+  });
+  await new Promise<void>((resolve) => kept.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void kept.close().closeAllConnections());
+  const address = kept.address();
+  const call: ModelCall = {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`,
+    apiKey: 'key',
+    caPem: null,
+    connectMs: 20_000,
+    totalMs: 20_000,
+    maxReplyBytes: 1024,
+    signal: new AbortController().signal,
+    onBytes: () => undefined,
+    failed: ({ kind }) => new Error(kind),
+  };
+  for (let n = 1; n <= 3; n++) {
+    expect((await exchange(Buffer.from('{}'), call)).toString()).toBe('{}');
+    // The last one's connection is free again, were it to be had.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(connections.size).toBe(n);
+  }
 });
