@@ -6,6 +6,7 @@ import { connectDocker } from '../../guest/engine/docker.ts';
 import { container, segment } from '../../guest/engine/docker-paths.ts';
 import type { Engine } from '../../guest/engine/port.ts';
 import { EvaluatorError, isEvaluatorError } from '../../guest/errors.ts';
+import type { StopSignal } from './process.ts';
 
 /** On what a desk makes for its guest: the desk's id. No guest looks at it. */
 export const DESK_LABEL = 'io.cvm-evaluator.desk';
@@ -30,7 +31,7 @@ export interface DeskEngine extends Engine {
   /** Everything that a container writes until it ends, as the engine frames it. */
   follow(id: string): Promise<Readable>;
   /** Asks a container's main process to end; one that has ended is fine. */
-  terminate(id: string): Promise<void>;
+  terminate(id: string, signal: StopSignal): Promise<void>;
   /** `repo@sha256:…` names under which registries know an image. */
   repoDigests(ref: string): Promise<readonly string[]>;
 }
@@ -81,8 +82,8 @@ export function connectDeskEngine(socketPath: string): DeskEngine {
         query: { follow: '1', stdout: '1', stderr: '1' },
       }),
 
-    async terminate(id) {
-      const query = { signal: 'SIGTERM' };
+    async terminate(id, signal) {
+      const query = { signal };
       await ask('kill', id, { method: 'POST', path: `${container(id)}/kill`, query }).catch((error) => {
         if (!isEvaluatorError(error, 'engine_conflict') && !isEvaluatorError(error, 'engine_not_found'))
           throw error;

@@ -7,7 +7,7 @@ import { sweepSession } from '../../guest/trial/sweep.ts';
 import { containerBody, readService } from './compose-container.ts';
 import type { DeskEngine } from './desk-engine.ts';
 import type { GuestStart } from './guest-place.ts';
-import type { Running } from './process.ts';
+import type { Running, StopSignal } from './process.ts';
 
 /** A run may take days: nothing but its end ends this wait. */
 const FOREVER_MS = 2 ** 31 - 1;
@@ -61,10 +61,10 @@ export async function sweepGuest(engine: DeskEngine, containerId: string): Promi
 }
 
 /** Asks the guest to end until it does: the first process of a container misses signals before it has begun. */
-export async function stopContainer(engine: DeskEngine, id: string): Promise<void> {
+export async function stopContainer(engine: DeskEngine, id: string, signal: StopSignal): Promise<void> {
   for (let waited = 0; waited < STOP_WITHIN_MS; waited += ASK_EVERY_MS) {
     if (!(await engine.inspect(id)).running) return;
-    await engine.terminate(id);
+    await engine.terminate(id, signal);
     const ended = engine.waitExit(id, ASK_EVERY_MS).then(
       () => true,
       () => false,
@@ -101,17 +101,17 @@ export async function startContainer(desk: Desk, imageId: string, start: GuestSt
     return code === KILLED ? null : code;
   });
   exited.catch(() => undefined);
-  const stop = async () => {
-    await stopContainer(engine, id);
+  const stop = async (signal: StopSignal) => {
+    await stopContainer(engine, id, signal);
     await exited;
   };
   let stopped: Promise<void> | null = null;
   return {
     name: 'guest',
     exited,
-    stop: () => {
+    stop: (signal = 'SIGTERM') => {
       // What an engine refuses now is left to the reaper.
-      stopped ??= stop().catch(() => undefined);
+      stopped ??= stop(signal).catch(() => undefined);
       return stopped;
     },
   };

@@ -8,7 +8,7 @@ export async function reap(engine: DeskEngine, deskId: string): Promise<void> {
   const mine = (await engine.listOwned(DESK_LABEL)).filter(({ labels }) => labels[DESK_LABEL] === deskId);
   for (const { kind, id } of mine) {
     if (kind !== 'container') continue;
-    await stopContainer(engine, id);
+    await stopContainer(engine, id, 'SIGTERM');
     await sweepGuest(engine, id);
     await engine.remove(id);
   }
