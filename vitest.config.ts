@@ -40,8 +40,16 @@ export default defineConfig({
           exclude: [SLOW],
         },
       },
-      // Not of every run: `scripts/test --all`.
-      { test: { ...onEngine, name: 'slow', include: [SLOW], testTimeout: 3_600_000 } },
+      // Not of every run: `scripts/test --all`. After the others, since they build and remove the same images.
+      {
+        test: {
+          ...onEngine,
+          name: 'slow',
+          include: [SLOW],
+          testTimeout: 3_600_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
     ],
   },
 });

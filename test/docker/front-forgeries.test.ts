@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TaskFile } from '../../guest/tasks/types.ts';
+import { buildBaseToolchain } from '../../scripts/toolchain/build.ts';
 import { judge, testOutputOf } from '../support/judged.ts';
 import { startTrial, type TrialHarness } from '../support/trial.ts';
 
@@ -7,7 +8,7 @@ const MODES = ['restart', 'artifact'] as const;
 let trial: TrialHarness;
 
 beforeAll(async () => {
-  trial = await startTrial();
+  trial = await startTrial({ toolchain: (outFile) => buildBaseToolchain({ outFile }) });
 });
 afterAll(() => trial.close());
 

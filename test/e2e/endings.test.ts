@@ -1,86 +1,12 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { ensureTestImage } from '../docker/fixtures.ts';
-import {
-  childrenOf,
-  evaluator,
-  guestOf,
-  isAlive,
-  type StartedEvaluator,
-  startEvaluator,
-} from '../support/evaluator.ts';
-import { scratchFolder } from '../support/scratch.ts';
-import { ownedObjects, SMALL_TASK, writeAgent, writeTasks } from '../support/small-run.ts';
-import { removeTaskImages } from '../support/task-images.ts';
+import { describe, expect, it } from 'vitest';
+import { childrenOf, evaluator, isAlive, startEvaluator } from '../support/evaluator.ts';
+import { expectNothingLeft, objectsOf, sleepingRuns } from '../support/sleeping-run.ts';
+import { SMALL_TASK, writeTasks } from '../support/small-run.ts';
 
-const folder = scratchFolder();
-const cache = join(folder, 'cache');
-let tasks = '';
-let sleeper = '';
-
-removeTaskImages(['small']);
-beforeAll(async () => {
-  await ensureTestImage();
-  const open = SMALL_TASK['task.toml']?.replace('allow_internet = false', 'allow_internet = true') ?? '';
-  tasks = await writeTasks(join(folder, 'tasks'), { small: { ...SMALL_TASK, 'task.toml': open } });
-  sleeper = await writeAgent(join(folder, 'sleeper'), 'sleep 100\n');
-  const baked = await evaluator(['bake', '--from', tasks, '--out', cache]);
-  expect(baked.code, baked.stderr).toBe(0);
-});
-
-interface Run extends StartedEvaluator {
-  name: string;
-  guest: number;
-  scratch: string;
-}
-
-function start(name: string, agent: string, reps = '1') {
-  const scratch = join(folder, `${name}-tmp`);
-  mkdirSync(scratch);
-  const args = [
-    'run',
-    '--cache',
-    cache,
-    '--agent',
-    agent,
-    '--reps',
-    reps,
-    '--out',
-    join(folder, name),
-    '--json',
-  ];
-  const solutions = agent === 'oracle' ? ['--solutions', tasks] : [];
-  return { name, scratch, ...startEvaluator([...args, ...solutions], { TMPDIR: scratch }) };
-}
-
-/** What is on the engine of a guest, by its owner label. */
-async function objectsOf(guest: number): Promise<string[]> {
-  return (await ownedObjects()).filter((line) => line.includes(`:${guest}:`));
-}
-
-/** Starts a run and waits until its containers, volume and network are there. */
-async function running(name: string, reps = '1'): Promise<Run> {
-  const started = start(name, sleeper, reps);
-  await started.says(/"stage":"run","mark":"begin"/);
-  const guest = await guestOf(started);
-  for (
-    let kinds: string[] = [];
-    !['container', 'network', 'volume'].every((kind) => kinds.includes(kind));
-  ) {
-    kinds = (await objectsOf(guest)).map((line) => line.split(' ')[0] ?? '');
-    await sleep(50);
-  }
-  return { ...started, guest };
-}
-
-async function expectNothingLeft({ name, guest, scratch, child }: Run): Promise<void> {
-  expect(await objectsOf(guest), name).toEqual([]);
-  expect(childrenOf(child.pid ?? 0), name).toEqual([]);
-  expect(childrenOf(guest), name).toEqual([]);
-  expect(readdirSync(scratch), name).toEqual([]);
-}
+const { folder, cache, start, running, expectEndsEarly } = sleepingRuns();
 
 describe.concurrent('a run that is ended', () => {
   it.each([
@@ -102,15 +28,7 @@ describe.concurrent('a run that is ended', () => {
     await expectNothingLeft(run);
   });
 
-  it.each([50, 500, 1200])('by SIGTERM %i ms after its guest began leaves nothing', async (ms) => {
-    const started = start(`early-${ms}`, sleeper);
-    const run = { ...started, guest: await guestOf(started) };
-    await started.says(/"stage":"preflight","mark":"begin"/);
-    await sleep(ms);
-    run.child.kill('SIGTERM');
-    expect((await run.ended).code).toBe(143);
-    await expectNothingLeft(run);
-  });
+  it('by SIGTERM half a second after its guest began leaves nothing', () => expectEndsEarly(500));
 
   it('by SIGTERM of its guest leaves nothing', async () => {
     const run = await running('guest-term');

@@ -23,6 +23,16 @@ export interface FaultyEngine {
   agentStarts: number[];
 }
 
+const READS: ReadonlySet<string> = new Set<keyof Engine>([
+  ...(['execState', 'getArchive', 'image', 'info', 'inspect', 'inspectRaw'] as const),
+  ...(['statPath', 'waitExit', 'writableLayerBytes'] as const),
+]);
+
+/** One that changes nothing on the engine: if its answer is lost, it is as if it was not done. */
+export function isRead(call: string): boolean {
+  return READS.has(call);
+}
+
 const AGENT_SCRIPT = '/agent/agent.sh';
 
 function letGo(answer: unknown): void {

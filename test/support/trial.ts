@@ -16,8 +16,8 @@ import { createToolsVolume } from '../../guest/trial/tools-volume.ts';
 import type { RepRecord } from '../../guest/wire/score-record.ts';
 import { AGENT_RUNTIME, makeAgentRuntime } from '../../scripts/images/agent-runtime.ts';
 import { LOCKED_NODE } from '../../scripts/images/base.ts';
-import { buildBaseToolchain } from '../../scripts/toolchain/build.ts';
 import { ENGINE_SOCKET } from '../docker/fixtures.ts';
+import { buildShellToolchain } from './shell-toolchain.ts';
 
 const MIB = 1024 * 1024;
 /** Debian with python3 and bash; `evaluator base --for tasks` makes it. */
@@ -180,13 +180,19 @@ export const KINDS: readonly (readonly [kind: string, options: Pick<ScriptOption
  * asleep; a huge one makes every look find the disk low.
  */
 export async function startTrial(
-  overrides: { engine?: Engine; image?: string; diskReserveBytes?: number; maxStartRetries?: number } = {},
+  overrides: {
+    engine?: Engine;
+    image?: string;
+    diskReserveBytes?: number;
+    maxStartRetries?: number;
+    toolchain?: (outFile: string) => Promise<unknown>;
+  } = {},
 ): Promise<TrialHarness> {
   const real = connectDocker(ENGINE_SOCKET);
   const engine = overrides.engine ?? real;
   const folder = mkdtempSync(join(tmpdir(), 'trial-'));
   const toolchain = join(folder, 'toolchain.tar');
-  await buildBaseToolchain({ outFile: toolchain });
+  await (overrides.toolchain ?? buildShellToolchain)(toolchain);
   if (overrides.image === undefined) ensureTrialImage();
   const image = await real.image(overrides.image ?? TRIAL_IMAGE);
   if (!image) throw new Error(`no image ${overrides.image}`);
