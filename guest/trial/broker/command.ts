@@ -24,10 +24,7 @@ export interface BrokerTarget {
   workdir: string;
 }
 
-/** Why a call is to end early: the agent's own wish, or the end of its life. */
-export type EndReason = 'cancelled' | 'stopped';
-
-type End = { exitCode: number } | 'timeout' | EndReason;
+type End = { exitCode: number } | 'timeout' | 'cancelled';
 type Context = Pick<TrialContext, 'engine' | 'clock'>;
 
 function createCommand({ engine }: Context, target: BrokerTarget, call: ExecCall): Promise<string> {
@@ -39,7 +36,7 @@ function createCommand({ engine }: Context, target: BrokerTarget, call: ExecCall
   });
 }
 
-/** Resolves with the signal's reason; never when it is not aborted. */
+/** Resolves when the signal is aborted; never when it is not. */
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -66,7 +63,7 @@ async function untilEnd(
     await Promise.race(closed === null ? [pause, ended] : [closed, pause, ended]);
     const { running, exitCode } = await engine.execState(pipe.id);
     if (!running && exitCode !== null) return { exitCode };
-    if (signal.aborted) return signal.reason as EndReason;
+    if (signal.aborted) return 'cancelled';
     if (clock.monotonicMs() >= deadline) return 'timeout';
     waitMs = Math.min(waitMs * 2, MAX_LOOK_MS);
   }
@@ -89,8 +86,7 @@ async function killGroup(context: Context, target: BrokerTarget, pipe: ExecPipe,
 
 /**
  * Runs one command of an agent in the task's container, as one exec of the engine, until it has ended; what it
- * left running goes on. After `timeout_sec`, or when `signal` is aborted with `cancelled`, its process group is
- * killed.
+ * left running goes on. After `timeout_sec`, or when `signal` is aborted, its process group is killed.
  * @throws engine_*.
  */
 export async function runCommand(
@@ -114,10 +110,8 @@ export async function runCommand(
       capture.end();
       return await answerOf(end.exitCode, capture);
     }
-    if (end !== 'stopped') {
-      const pid = await Promise.race([capture.pid, clock.sleep(KILL_WITHIN_MS).then(() => null)]);
-      if (pid !== null) await killGroup(context, target, pipe, pid);
-    }
+    const pid = await Promise.race([capture.pid, clock.sleep(KILL_WITHIN_MS).then(() => null)]);
+    if (pid !== null) await killGroup(context, target, pipe, pid);
     return end === 'timeout'
       ? refusal('timeout', `Command timed out after ${call.timeout_sec} seconds`)
       : refusal('cancelled', 'the call was ended');

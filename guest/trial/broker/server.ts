@@ -3,7 +3,7 @@ import type { Engine, ExecPipe } from '../../engine/port.ts';
 import { isEvaluatorError } from '../../errors.ts';
 import type { Clock } from '../clock.ts';
 import type { RepFailed } from '../faults.ts';
-import { type BrokerTarget, type EndReason, runCommand } from './command.ts';
+import { type BrokerTarget, runCommand } from './command.ts';
 import { copyBetween } from './copy.ts';
 import { type Line, LineSplitter } from './lines.ts';
 import {
@@ -16,6 +16,7 @@ import {
   refusal,
   type TransferCall,
 } from './protocol.ts';
+import { untilStopped } from './until-stopped.ts';
 
 /** Of one rep; an agent that loops all day has fewer. */
 const MAX_CALLS = 10_000;
@@ -68,7 +69,7 @@ export class BrokerServer {
   readonly #allowance = { bytes: MAX_TRANSFER_BYTES };
 
   constructor(deps: BrokerDeps) {
-    this.#deps = deps;
+    this.#deps = { ...deps, engine: untilStopped(deps.engine, this.#stopped.signal) };
   }
 
   /** Takes the next bytes that the bridge sent. */
@@ -81,10 +82,10 @@ export class BrokerServer {
     this.#pipe = pipe;
   }
 
-  /** Ends every call; nothing is done for the agent any more. Its commands end with their container. */
+  /** Ends every call; the engine is asked for nothing more. The agent's commands end with their container. */
   stop(): void {
-    this.#stopped.abort('stopped' satisfies EndReason);
-    for (const call of this.#running.values()) call.abort('stopped' satisfies EndReason);
+    this.#stopped.abort();
+    for (const call of this.#running.values()) call.abort();
     this.#pipe?.detach();
   }
 
@@ -118,7 +119,7 @@ export class BrokerServer {
     const { call } = asked;
     const key = `${from} ${call.id}`;
     if (call.call === 'cancel') {
-      this.#running.get(`${from} ${call.of}`)?.abort('cancelled' satisfies EndReason);
+      this.#running.get(`${from} ${call.of}`)?.abort();
       return () => this.#send(from, call.id, { bytes: 0 });
     }
     if (this.#running.has(key))

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ExecSpec } from '../../../guest/engine/port.ts';
 import { agentOutputOf, containersOf, judge, judged } from '../../support/judged.ts';
+import { recordCalls } from '../../support/recording-engine.ts';
 import { startTrial, type TrialHarness } from '../../support/trial.ts';
 
 let trial: TrialHarness;
@@ -278,6 +280,26 @@ await asyncio.get_running_loop().run_in_executor(None, run)`;
     await look('flood', body);
     clearInterval(sampler);
     expect(peak - before).toBeLessThan(80 * 1024 * 1024);
+  });
+});
+
+describe('the end of an agent', () => {
+  it('is the end of its calls: what waits for its turn then is never asked of the engine', async () => {
+    const { engine, calls } = recordCalls(trial.context.engine);
+    // One write, in which the last call is behind four; the answer to the first says that all were read.
+    const body = `def call(n, command): return json.dumps({"id": n, "call": "exec", "command": command}).encode() + b"\\n"
+with socket.socket(socket.AF_UNIX) as s:
+    s.connect(os.environ["EVALUATOR_BROKER"])
+    s.sendall(call(1, "true") + b"".join(call(n, "sleep 1000") for n in range(2, 6)) + call(6, "echo late"))
+    s.makefile("rb").readline()`;
+    const [rep] = await trial.run({ script: '', brokered: agent(body), engine });
+    expect(judged(rep)).toBe('reward 1');
+    const commands = calls.flatMap(({ name, path: spec }) =>
+      name === 'createExec' ? [(spec as ExecSpec).command.at(-1)] : [],
+    );
+    expect(commands).toContain('true');
+    expect(commands).toContain('sleep 1000');
+    expect(commands).not.toContain('echo late');
   });
 });
 

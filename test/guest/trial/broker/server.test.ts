@@ -1,0 +1,109 @@
+import { Readable } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { Engine, ExecPipe, PathStat } from '../../../../guest/engine/port.ts';
+import { packTar } from '../../../../guest/engine/tar.ts';
+import { BrokerServer } from '../../../../guest/trial/broker/server.ts';
+
+const stat = (isDirectory: boolean): PathStat => ({
+  name: '',
+  sizeBytes: 1,
+  mode: 0o755,
+  isRegularFile: !isDirectory,
+  isDirectory,
+  linkTarget: '',
+});
+const never = new Promise<never>(() => {});
+const NOTHING = { head: Buffer.alloc(0), tail: Buffer.alloc(0), totalBytes: 0 };
+
+/** Every command on it runs until it is killed, unless it is said to end. */
+function engineOf(commands: 'end' | 'run'): Partial<Engine> {
+  let running = commands === 'run';
+  const pipe = { write: async () => {}, pause: () => {}, resume: () => {}, detach: () => {} };
+  return {
+    statPath: async (_, path) => (path === '/app/x' ? null : stat(path === '/etc' || path === '/app')),
+    createExec: async (_, { command }) => command.at(-1) ?? '',
+    pipeExec: async (id, onOutput) => {
+      onOutput('stderr', Buffer.from('7\n'));
+      return { ...pipe, id, closed: never };
+    },
+    startExec: async (id) => {
+      running = false;
+      return { id, output: Promise.resolve({ stdout: NOTHING, stderr: NOTHING }), detach: () => {} };
+    },
+    execState: async () => ({ running, exitCode: running ? null : 0, pid: 7 }),
+    getArchive: async () => Readable.from([packTar([{ path: 'x', bytes: Buffer.alloc(1), mode: 0o644 }])]),
+    putArchive: async (_id, _path, tar) => {
+      for await (const _chunk of tar);
+    },
+  };
+}
+
+/** A broker whose agent has sent `calls`; `onCall` is told of every call of the engine before it is done. */
+function brokerOf(commands: 'end' | 'run', calls: object[], onCall: (server: BrokerServer) => void) {
+  const answers: string[] = [];
+  let now = 0;
+  const engine = new Proxy(engineOf(commands) as Engine, {
+    get: (target, name: keyof Engine) => {
+      const call = target[name] as (...args: unknown[]) => unknown;
+      return (...args: unknown[]) => {
+        onCall(server);
+        return call(...args);
+      };
+    },
+  });
+  const server = new BrokerServer({
+    engine,
+    clock: {
+      monotonicMs: () => now,
+      sleep: async (ms) => {
+        await turn();
+        now += ms;
+      },
+    },
+    target: { containerId: 'task', workdir: '/app' },
+    sandboxId: 'sandbox',
+    judgeFailure: async (error) => Promise.reject(error),
+    onFault: (error) => {
+      throw error;
+    },
+  });
+  const pipe: Partial<ExecPipe> = {
+    write: async (bytes) => void answers.push(bytes.toString()),
+    pause: () => {},
+    resume: () => {},
+    detach: () => {},
+  };
+  server.attach(pipe as ExecPipe);
+  server.receive(Buffer.from(calls.map((call, id) => `1 ${JSON.stringify({ id, ...call })}\n`).join('')));
+  return answers;
+}
+
+/** Until nothing goes on any more. */
+async function settled(): Promise<void> {
+  for (let n = 0; n < 100; n++) await turn();
+}
+
+describe('a broker that has been stopped', () => {
+  const command = { call: 'exec', command: 'make' };
+  const transfer = { source: '/root/x', target: '/app/x', what: 'file' };
+  it.each([
+    ['commands', 'end', [1, 2, 3, 4, 5, 6].map(() => command)],
+    ['a command that is killed', 'run', [{ ...command, timeout_sec: 1 }]],
+    ['an upload', 'end', [{ ...transfer, call: 'upload' }]],
+  ] as const)('asks the engine for nothing more, wherever it was: %s', async (_, commands, calls) => {
+    let all = 0;
+    const answered = brokerOf(commands, [...calls], () => all++);
+    await settled();
+    expect(answered).toHaveLength(calls.length);
+    for (let last = 1; last <= all; last++) {
+      let made = 0;
+      const answers = brokerOf(commands, [...calls], (server) => {
+        if (++made === last) server.stop();
+      });
+      await settled();
+      expect(made, `of ${all} calls, after call ${last}`).toBe(last);
+      expect(answers.length).toBeLessThan(calls.length);
+    }
+  });
+});
