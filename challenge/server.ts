@@ -10,6 +10,8 @@ export interface ServerLimits {
   headersMs: number;
   /** Header and body together. */
   requestMs: number;
+  /** From the headers to the last byte of the reply: a peer that does not read it holds nothing for ever. */
+  exchangeMs: number;
   keepAliveMs: number;
   connections: number;
 }
@@ -18,6 +20,7 @@ export const SERVER_LIMITS: ServerLimits = {
   handshakeMs: 10_000,
   headersMs: 10_000,
   requestMs: 60_000,
+  exchangeMs: 120_000,
   keepAliveMs: 5_000,
   connections: 128,
 };
@@ -68,6 +71,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       maxHeaderSize: MAX_HEADER_BYTES,
     },
     async (request, response) => {
+      const late = setTimeout(() => request.socket.destroy(), limits.exchangeMs);
+      response.once('close', () => clearTimeout(late));
       try {
         send(response, await route(request));
       } catch (error) {

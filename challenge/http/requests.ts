@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type Code, EvaluatorError } from '../../guest/errors.ts';
 import type { Run } from '../ledger/ledger.ts';
+import { GrowingBuffer } from './growing-buffer.ts';
 
 /** Compared with when nothing is known by an id, so that the answer takes as long; no token has this hash. */
 const DUMMY_TOKEN_SHA256 = randomBytes(32);
@@ -47,19 +48,17 @@ export function verifyAnnouncedSize(request: IncomingMessage, limit: BodyLimit):
 
 /** Reads a body and stops at the cap. @throws the limit's code; request_malformed when it breaks off. */
 export async function readBody(request: IncomingMessage, limit: BodyLimit): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const body = new GrowingBuffer();
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      size += (chunk as Buffer).length;
-      if (size > limit.maxBytes) throw tooLarge(limit);
-      chunks.push(chunk as Buffer);
+      if (body.size + (chunk as Buffer).length > limit.maxBytes) throw tooLarge(limit);
+      body.append(chunk as Buffer);
     }
   } catch (cause) {
     if (cause instanceof EvaluatorError) throw cause;
     throw new EvaluatorError('request_malformed', 'request: the body broke off', { cause });
   }
-  return Buffer.concat(chunks);
+  return body.bytes();
 }
 
 /** As `readBody`, but the whole body must be there within `deadlineMs`. @throws also request_late. */

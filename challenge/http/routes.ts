@@ -4,11 +4,12 @@ import { MAX_RESULT_BYTES } from '../../guest/wire/result.ts';
 import type { Acceptor } from '../accept.ts';
 import type { Ledger, Run } from '../ledger/ledger.ts';
 import { receiptDocument, receiveResult } from '../receive.ts';
+import { type PlaceCaps, Places } from './places.ts';
 import { jsonReply, type Reply } from './replies.ts';
 import { authorisedRun, type BodyLimit, RateWindow, readBody, verifyAnnouncedSize } from './requests.ts';
 
-/** Bodies held in memory at once; the next one is asked to come again. */
-const MAX_BODIES = 8;
+/** Bodies held in memory at once, of a run one; the next one is asked to come again. */
+const BODIES: PlaceCaps = { total: 8, perOwner: 1 };
 const RESULTS_PER_MINUTE = 10;
 const RESULT_BODY: BodyLimit = { maxBytes: MAX_RESULT_BYTES, code: 'result_too_large' };
 const PATH = /^\/evaluation\/v1\/runs\/([^/?]{1,384})(|\/result|\/artifact)$/;
@@ -47,21 +48,14 @@ function requireMethod(request: IncomingMessage, method: 'GET' | 'POST'): void {
 /** The routes of spec/07 that a guest uses; every error is an EvaluatorError with its code. */
 export function createRoutes({ ledger, acceptor, artifact, now }: RouteDeps) {
   const rate = new RateWindow(RESULTS_PER_MINUTE, 60_000);
-  let bodies = 0;
+  const bodies = new Places(BODIES);
 
   const postResult = async (request: IncomingMessage, { evalRunId }: Target): Promise<Reply> => {
     requireMethod(request, 'POST');
     verifyAnnouncedSize(request, RESULT_BODY);
     authorisedRun(request, ledger.run(evalRunId));
     rate.take(evalRunId, now());
-    if (bodies >= MAX_BODIES) throw new EvaluatorError('server_busy', 'challenge: too many uploads at once');
-    bodies += 1;
-    let body: Buffer;
-    try {
-      body = await readBody(request, RESULT_BODY);
-    } finally {
-      bodies -= 1;
-    }
+    const body = await bodies.hold(evalRunId, () => readBody(request, RESULT_BODY));
     // Read again: while the body came in, another one may have been received.
     const run = authorisedRun(request, ledger.run(evalRunId));
     const { kind, receipt } = receiveResult(ledger, run, body, now());

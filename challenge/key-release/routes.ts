@@ -8,6 +8,7 @@ import {
   parseKeyRequest,
   parseStarted,
 } from '../../guest/wire/key-release.ts';
+import { type PlaceCaps, Places } from '../http/places.ts';
 import { denialReply, jsonReply, type Reply } from '../http/replies.ts';
 import {
   authorisedRun,
@@ -28,7 +29,7 @@ const STARTED: BodyLimit = { maxBytes: 4096, code: 'request_too_large' };
 /** Of both exchanges together; a guest needs two. */
 const REQUESTS_PER_MINUTE = 10;
 /** Exchanges in memory at once, each with a body of at most 4 MiB. */
-const MAX_EXCHANGES = 32;
+const EXCHANGES: PlaceCaps = { total: 32, perOwner: 4 };
 
 export interface KeyReleaseRouteDeps extends KeyReleaseDeps {
   /** For a whole body, milliseconds. */
@@ -68,7 +69,7 @@ function parseTarget({ method, url }: IncomingMessage): Target {
 export function createKeyReleaseRoutes(deps: KeyReleaseRouteDeps) {
   const rate = new RateWindow(REQUESTS_PER_MINUTE, 60_000);
   const used = new WeakSet<object>();
-  let exchanges = 0;
+  const exchanges = new Places(EXCHANGES);
 
   const serve = async (
     request: IncomingMessage,
@@ -101,9 +102,6 @@ export function createKeyReleaseRoutes(deps: KeyReleaseRouteDeps) {
     verifyAnnouncedSize(request, target.exchange === 'started' ? STARTED : KEY_REQUEST);
     const run = authorisedRun(request, deps.ledger.run(target.evalRunId));
     rate.take(run.evalRunId, deps.now());
-    if (exchanges >= MAX_EXCHANGES) {
-      throw new EvaluatorError('server_busy', 'challenge: too many exchanges at once');
-    }
     return { run, target, certificate };
   };
 
@@ -116,16 +114,15 @@ export function createKeyReleaseRoutes(deps: KeyReleaseRouteDeps) {
     }
     const { run, target, certificate } = admitted;
     const told = { exchange: target.exchange, evalRunId: run.evalRunId };
-    exchanges += 1;
     try {
-      const reply = await serve(request, run, target.exchange, certificate);
+      const reply = await exchanges.hold(run.evalRunId, () =>
+        serve(request, run, target.exchange, certificate),
+      );
       deps.onExchange({ ...told, error: null });
       return reply;
     } catch (error) {
       deps.onExchange({ ...told, error });
       return denialReply(error);
-    } finally {
-      exchanges -= 1;
     }
   };
 }

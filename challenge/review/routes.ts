@@ -6,6 +6,7 @@ import {
   parseModelCallStarted,
   parseReviewFailure,
 } from '../../guest/wire/review.ts';
+import { type PlaceCaps, Places } from '../http/places.ts';
 import { jsonReply, type Reply } from '../http/replies.ts';
 import {
   type BodyLimit,
@@ -25,8 +26,8 @@ const NOTICE_BODY: BodyLimit = { maxBytes: 4096, code: 'request_too_large' };
 const REQUESTS_PER_MINUTE = 10;
 /** Of the state, which whoever waits for a verdict asks for. */
 const LOOKS_PER_MINUTE = 600;
-/** Bodies held in memory at once; the next one is asked to come again. */
-const MAX_BODIES = 4;
+/** Bodies held in memory at once, of an assignment one; the next one is asked to come again. */
+const BODIES: PlaceCaps = { total: 4, perOwner: 1 };
 const BODY_WITHIN_MS = 60_000;
 
 /** What an assignment orders to be read, by digest. */
@@ -76,7 +77,7 @@ type Handler = (request: IncomingMessage, assignment: StoredAssignment) => Promi
 export function createReviewRoutes({ ledger, acceptor, documents, now }: ReviewRouteDeps) {
   const rate = new RateWindow(REQUESTS_PER_MINUTE, 60_000);
   const looks = new RateWindow(LOOKS_PER_MINUTE, 60_000);
-  let bodies = 0;
+  const bodies = new Places(BODIES);
 
   /** An unknown assignment and a wrong token are one answer, in one time. */
   const authorised = (request: IncomingMessage, assignmentId: string): StoredAssignment => {
@@ -85,15 +86,9 @@ export function createReviewRoutes({ ledger, acceptor, documents, now }: ReviewR
     throw new EvaluatorError('review_token_invalid', 'request: no such assignment, or not its token');
   };
 
-  const readBody = async (request: IncomingMessage, limit: BodyLimit): Promise<Buffer> => {
+  const readBody = (request: IncomingMessage, owner: string, limit: BodyLimit): Promise<Buffer> => {
     verifyAnnouncedSize(request, limit);
-    if (bodies >= MAX_BODIES) throw new EvaluatorError('server_busy', 'challenge: too many uploads at once');
-    bodies += 1;
-    try {
-      return await readBodyWithin(request, limit, BODY_WITHIN_MS);
-    } finally {
-      bodies -= 1;
-    }
+    return bodies.hold(owner, () => readBodyWithin(request, limit, BODY_WITHIN_MS));
   };
 
   /** Serves a document of an assignment that still takes a report. */
@@ -112,7 +107,7 @@ export function createReviewRoutes({ ledger, acceptor, documents, now }: ReviewR
   };
 
   const postStarted: Handler = async (request, { assignmentId }) => {
-    const notice = parseModelCallStarted(await readBody(request, NOTICE_BODY));
+    const notice = parseModelCallStarted(await readBody(request, assignmentId, NOTICE_BODY));
     verifySameAssignment(notice.assignment_id, assignmentId);
     const noted = ledger.announce(assignmentId, notice.planned_request_sha256, now());
     return jsonReply(200, {
@@ -124,14 +119,14 @@ export function createReviewRoutes({ ledger, acceptor, documents, now }: ReviewR
   };
 
   const postFailure: Handler = async (request, { assignmentId }) => {
-    const failure = parseReviewFailure(await readBody(request, NOTICE_BODY));
+    const failure = parseReviewFailure(await readBody(request, assignmentId, NOTICE_BODY));
     verifySameAssignment(failure.assignment_id, assignmentId);
     ledger.fail(assignmentId, reasonOf(failure.reason_code), now());
     return jsonReply(200, { schema_version: 1, assignment_id: assignmentId });
   };
 
   const postReport: Handler = async (request, assignment) => {
-    const body = await readBody(request, REPORT_BODY);
+    const body = await readBody(request, assignment.assignmentId, REPORT_BODY);
     const { kind, stored } = receiveReport(ledger, assignment, body, now());
     if (kind === 'received') acceptor.enqueue(assignment.sessionId);
     return jsonReply(kind === 'received' ? 202 : 200, reportReceipt(stored));

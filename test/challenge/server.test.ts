@@ -6,7 +6,7 @@ import { type RunningServer, SERVER_LIMITS, startServer } from '../../challenge/
 import { issueServerIdentity } from '../../challenge/tls.ts';
 import { MAX_RESULT_BYTES } from '../../guest/wire/result.ts';
 import { type TestChallenge, testChallenge } from '../support/challenge-in-process.ts';
-import { call } from '../support/challenge-process.ts';
+import { call, eventually } from '../support/challenge-process.ts';
 import { RUN_TOKEN } from '../support/valid-result.ts';
 
 let challenge: TestChallenge;
@@ -114,6 +114,19 @@ describe('what a peer can make it hold', () => {
     expect(await readAll(socket)).toMatch(/^HTTP\/1\.1 431 /);
   });
 
+  it('a second body of a run is asked to come again while the first one is not all there', async () => {
+    const slow = await open();
+    const reply = readAll(slow);
+    slow.write(postHead('Content-Length: 2\r\n'));
+    slow.write('{');
+    await eventually(
+      async () => (await challenge.post(Buffer.from('{}'))).json.reason_code === 'server_busy',
+    );
+    slow.write('}');
+    expect(await reply).toMatch(/schema_invalid/);
+    expect((await challenge.post(Buffer.from('{}'))).json.reason_code).toBe('schema_invalid');
+  });
+
   describe('with short limits', () => {
     let server: RunningServer;
     beforeAll(async () => {
@@ -121,12 +134,12 @@ describe('what a peer can make it hold', () => {
         identity: await issueServerIdentity('127.0.0.1', Date.now()),
         host: '127.0.0.1',
         port: 0,
-        limits: { ...SERVER_LIMITS, headersMs: 200, requestMs: 300, connections: 4 },
+        limits: { ...SERVER_LIMITS, headersMs: 200, requestMs: 300, exchangeMs: 600, connections: 4 },
         onDefect: () => {},
         route: createRoutes({
           ledger: challenge.ledger,
           acceptor: challenge.acceptor,
-          artifact: () => Buffer.alloc(0),
+          artifact: () => Buffer.alloc(64 << 20),
           now: () => challenge.clock.nowMs,
         }),
       });
@@ -142,6 +155,15 @@ describe('what a peer can make it hold', () => {
         }),
       );
       for (const reply of begun) expect(reply).toMatch(/^HTTP\/1\.1 (408|400) /);
+    });
+
+    it('a reply that nobody reads ends', async () => {
+      const socket = await open({ port: server.port, rejectUnauthorized: false });
+      socket.pause();
+      socket.write(postHead('').replace('POST', 'GET').replace('/result', '/artifact'));
+      // A line break before a request is none: it only finds out that nobody is there any more.
+      await eventually(async () => !socket.writable || !socket.write('\r\n') || socket.destroyed);
+      socket.destroy();
     });
 
     it('connections beyond the limit are dropped', async () => {
