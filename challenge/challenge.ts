@@ -8,9 +8,7 @@ import { PARKED_FOR_MS } from './ledger/parking.ts';
 import { createReviewService, type ReviewOptions, type ReviewService } from './review/serve.ts';
 import { SERVER_LIMITS, startServer } from './server.ts';
 import type { ServerIdentity } from './tls.ts';
-
-/** How often closed plans are closed in the ledger and parked receipts tried again. */
-const UPKEEP_EVERY_MS = 30_000;
+import { startUpkeep } from './upkeep.ts';
 
 /** What a challenge needs to give keys. */
 export interface KeyReleaseOptions {
@@ -111,14 +109,14 @@ export async function startChallenge(options: ChallengeOptions): Promise<Challen
     limits: SERVER_LIMITS,
     onDefect: (error) => log({ event: 'defect', detail: error instanceof Error ? error.message : 'unknown' }),
   });
-  const timer = setInterval(upkeep, UPKEEP_EVERY_MS);
+  const endUpkeep = startUpkeep(upkeep, log);
   return {
     baseUrl: `https://${authorityOf(host)}:${server.port}`,
     keyReleaseUrl: keyRelease?.url ?? null,
     acceptor,
     review,
     close: async () => {
-      clearInterval(timer);
+      endUpkeep();
       await server.close();
       await keyRelease?.close();
       await acceptor.idle();

@@ -15,6 +15,7 @@ import { planRootOf } from '../issue-plan.ts';
 import { loadIdentity, loadIssuer, readInput } from '../local-state.ts';
 import { writeSecret } from '../secrets.ts';
 import { SERVER_LIMITS, startServer } from '../server.ts';
+import { startUpkeep } from '../upkeep.ts';
 import { parseRoot } from '../verify/root.ts';
 import { bytesOf, type ReviewPolicy } from './accept.ts';
 import type { ReviewConfig } from './config.ts';
@@ -28,8 +29,6 @@ import { sessionToken } from './session-token.ts';
 import { createSession, prepareReview } from './sessions.ts';
 
 const REVIEW_FILE = 'review.json';
-/** How often closed assignments are closed in the ledger and parked reports tried again. */
-const UPKEEP_EVERY_MS = 30_000;
 
 /** The effects that a local challenge is given. */
 export type LocalReviewDeps = Pick<ReviewOptions, 'now' | 'log'> &
@@ -153,9 +152,9 @@ export async function startLocalReview(config: ReviewConfig, deps: LocalReviewDe
     limits: SERVER_LIMITS,
     onDefect: (error) => log({ event: 'defect', detail: error instanceof Error ? error.message : 'unknown' }),
   });
-  const timer = setInterval(service.upkeep, UPKEEP_EVERY_MS);
+  const endUpkeep = startUpkeep(service.upkeep, log);
   const close = async (): Promise<void> => {
-    clearInterval(timer);
+    endUpkeep();
     await server.close();
     await service.acceptor.idle();
     ledger.close();
