@@ -27,13 +27,34 @@ export type Collateral = z.infer<typeof collateralSchema>;
 
 /** What our own checks read of the signed documents; the rest is the library's. */
 const window = { issueDate: z.iso.datetime(), nextUpdate: z.iso.datetime() };
+const hexOf = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-fA-F]{${2 * bytes}}$`));
+const moduleIdentitySchema = z.looseObject({
+  /** `TDX_`, and the module's version in two hex digits. */
+  id: z.string().max(64),
+  mrsigner: hexOf(48),
+  attributes: hexOf(8),
+  attributesMask: hexOf(8),
+  /** The newest first. */
+  tcbLevels: z
+    .array(
+      z.looseObject({
+        tcb: z.looseObject({ isvsvn: z.int() }),
+        tcbStatus: z.string(),
+        advisoryIDs: z.array(z.string()).optional(),
+      }),
+    )
+    .max(256),
+});
 const tcbInfoSchema = z.looseObject({
   id: z.literal('TDX'),
   version: z.literal(3),
-  fmspc: z.string().regex(/^[0-9a-fA-F]{12}$/),
+  fmspc: hexOf(6),
+  pceId: hexOf(2),
+  tdxModuleIdentities: z.array(moduleIdentitySchema).max(256).optional(),
   tcbLevels: z.array(z.unknown()).min(1).max(256),
   ...window,
 });
+export type TcbInfo = z.infer<typeof tcbInfoSchema>;
 const qeIdentitySchema = z.looseObject({
   id: z.literal('TD_QE'),
   tcbLevels: z.array(z.unknown()).min(1).max(256),
@@ -66,6 +87,11 @@ export function parseCollateral(value: unknown): Collateral {
   return readSchema(collateralSchema, value, 'collateral');
 }
 
+/** What the collateral's TCB info says; nothing about its signature. @throws collateral_malformed. */
+export function readTcbInfo(collateral: Collateral): TcbInfo {
+  return readSchema(tcbInfoSchema, readJson(collateral.tcb_info, 'tcb_info'), 'tcb_info');
+}
+
 /**
  * TCB info and QE identity are for TDX and valid at `nowMs`. Dates are read strictly: an unreadable one
  * would compare as "not expired" in the library.
@@ -73,7 +99,7 @@ export function parseCollateral(value: unknown): Collateral {
  */
 export function verifyCollateralWindow(collateral: Collateral, nowMs: number): void {
   const documents = {
-    tcb_info: readSchema(tcbInfoSchema, readJson(collateral.tcb_info, 'tcb_info'), 'tcb_info'),
+    tcb_info: readTcbInfo(collateral),
     qe_identity: readSchema(qeIdentitySchema, readJson(collateral.qe_identity, 'qe_identity'), 'qe_identity'),
   };
   for (const [name, { issueDate, nextUpdate }] of Object.entries(documents)) {

@@ -3,14 +3,10 @@ import { QuoteVerifier } from '@phala/dcap-qvl';
 import { isDebugTd, type TdxQuote } from '../../guest/attest/quote.ts';
 import { type Code, EvaluatorError } from '../../guest/errors.ts';
 import { NAMES, parseChain, verifyChain } from './certificates.ts';
-import { type Collateral, verifyCollateralWindow } from './collateral.ts';
+import { type Collateral, readTcbInfo, type TcbInfo, verifyCollateralWindow } from './collateral.ts';
 import { verifyNotRevoked } from './crl.ts';
-
-/** What the DCAP chain says about a platform once everything about it holds. */
-export interface DcapVerdict {
-  tcbStatus: string;
-  advisoryIds: readonly string[];
-}
+import { sgxMember } from './sgx-extension.ts';
+import { type TcbStanding, withTdxModule } from './tdx-module.ts';
 
 export interface DcapInput {
   quote: TdxQuote;
@@ -99,14 +95,34 @@ function verifySeam(quote: TdxQuote): void {
   }
 }
 
+function verifyByLibrary({ quote, quoteBytes, collateral, rootDer, nowMs }: DcapInput) {
+  try {
+    return new QuoteVerifier(rootDer).verify(quoteBytes, collateral, Math.floor(nowMs / 1000));
+  } catch (error) {
+    throw libraryError(error, quote);
+  }
+}
+
+/** The TCB info is for the platform's provisioning enclave; that it is for its FMSPC, the library compares. */
+function verifyPce({ pck: [leaf] }: Chains, { pceId }: TcbInfo): void {
+  const own = leaf && sgxMember(leaf.raw, 'pceId');
+  if (own?.toString('hex') !== pceId.toLowerCase()) {
+    throw new EvaluatorError(
+      'tcb_fmspc_mismatch',
+      'quote: the TCB info is for another PCE than its platform has',
+    );
+  }
+}
+
 /**
  * Verifies a quote's signature chain up to `rootDer` with @phala/dcap-qvl and, before it, what that library
- * leaves out: chains, CA flags, names, CRLs, dates, the time itself, the TDX module's signer (spec/04).
+ * leaves out: chains, CA flags, names, CRLs, dates, the time itself, the TDX module's signer (spec/04) and, after it,
+ * the PCE and the TDX module's own TCB.
  * The TCB status is returned, not judged.
  * @throws clock_invalid and the codes of collateral, certificates, CRLs and quote listed in docs/verification.md.
  */
-export async function verifyDcap(input: DcapInput): Promise<DcapVerdict> {
-  const { quote, quoteBytes, collateral, rootDer, nowMs } = input;
+export async function verifyDcap(input: DcapInput): Promise<TcbStanding> {
+  const { quote, collateral, nowMs } = input;
   // NaN would pass every date comparison of the library.
   if (!Number.isSafeInteger(nowMs) || nowMs <= 0) {
     throw new EvaluatorError(
@@ -118,10 +134,9 @@ export async function verifyDcap(input: DcapInput): Promise<DcapVerdict> {
   verifyCollateralWindow(collateral, nowMs);
   await verifyRevocation(chains, input);
   verifySeam(quote);
-  try {
-    const report = new QuoteVerifier(rootDer).verify(quoteBytes, collateral, Math.floor(nowMs / 1000));
-    return { tcbStatus: report.status, advisoryIds: report.advisory_ids };
-  } catch (error) {
-    throw libraryError(error, quote);
-  }
+  const { status: tcbStatus, advisory_ids: advisoryIds } = verifyByLibrary(input);
+  // Only now is the TCB info known to be Intel's.
+  const tcbInfo = readTcbInfo(collateral);
+  verifyPce(chains, tcbInfo);
+  return withTdxModule(quote, tcbInfo, { tcbStatus, advisoryIds });
 }

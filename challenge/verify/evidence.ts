@@ -8,7 +8,8 @@ import type { Allowlist, KeyProvider, Measurement } from '../../guest/wire/measu
 import type { WireEvent } from '../../guest/wire/result.ts';
 import { type Check, type CheckReport, runChecklist } from './checklist.ts';
 import { parseCollateral } from './collateral.ts';
-import { type DcapVerdict, verifyDcap } from './dcap.ts';
+import { verifyDcap } from './dcap.ts';
+import type { TcbStanding } from './tdx-module.ts';
 
 /** The verification list of spec/04, in its order. */
 export const EVIDENCE_CHECKS = [
@@ -48,7 +49,7 @@ export interface VerifiedEvidence {
   measurement: Measurement;
   keyProvider: KeyProvider;
   claims: RuntimeClaims;
-  tcb: DcapVerdict;
+  tcb: TcbStanding;
 }
 
 function parseExactQuote(bytes: Buffer): TdxQuote {
@@ -62,7 +63,7 @@ function parseExactQuote(bytes: Buffer): TdxQuote {
   return quote;
 }
 
-function verifyTcbStatus({ tcbStatus, advisoryIds }: DcapVerdict, accepted: ReadonlySet<string>): void {
+function verifyTcbStatus({ tcbStatus, advisoryIds }: TcbStanding, accepted: ReadonlySet<string>): void {
   if (accepted.has(tcbStatus)) return;
   const advisories = advisoryIds.length > 0 ? ` (${advisoryIds.join(', ')})` : '';
   throw new EvaluatorError(

@@ -193,6 +193,12 @@ describe('what the documents say', () => {
     });
     expect(await outcome(collateral)).toBe('quote_chain: tcb_fmspc_mismatch');
   });
+  it('another PCE', async () => {
+    const collateral = withTcbInfo(platform, (info) => {
+      info.pceId = '0001';
+    });
+    expect(await outcome(collateral)).toBe('quote_chain: tcb_fmspc_mismatch');
+  });
   it('a revoked TCB level', async () => {
     const collateral = withTcbInfo(platform, (info) => {
       for (const level of info.tcbLevels as { tcbStatus: string }[]) level.tcbStatus = 'Revoked';
@@ -220,6 +226,62 @@ describe('what the documents say', () => {
       identity.mrsigner = '00'.repeat(32);
     });
     expect(await outcome(collateral)).toBe('quote_chain: qe_identity_mismatch');
+  });
+});
+
+describe('what they say of the TDX module, which the library does not read', () => {
+  type Identity = {
+    id: string;
+    mrsigner: string;
+    tcbLevels: { tcb: { isvsvn: number }; tcbStatus: string }[];
+  };
+  const withModule = (edit: (identity: Identity, level: Identity['tcbLevels'][number]) => void) =>
+    withTcbInfo(platform, ({ tdxModuleIdentities }) => {
+      const [identity] = tdxModuleIdentities as Identity[];
+      if (identity?.tcbLevels[0]) edit(identity, identity.tcbLevels[0]);
+    });
+  const outcome = (collateral: Collateral, accepted: readonly string[] = ['UpToDate']) =>
+    outcomeOf(evidenceOf(platform, { collateral, acceptedTcb: new Set(accepted) }));
+
+  it('outdated: the platform is, too', async () => {
+    const outdated = withModule((_, level) => {
+      level.tcbStatus = 'OutOfDate';
+    });
+    expect(await outcome(outdated)).toBe('tcb_status: tcb_status_refused');
+    expect(await outcome(outdated, ['OutOfDate'])).toBe('verified');
+  });
+  it('outdated, by its SVN', async () => {
+    const older = withModule((identity, level) => {
+      identity.tcbLevels.unshift({ ...level, tcb: { isvsvn: level.tcb.isvsvn + 1 } });
+      level.tcbStatus = 'OutOfDate';
+    });
+    expect(await outcome(older)).toBe('tcb_status: tcb_status_refused');
+    const below = withModule((_, level) => {
+      level.tcb.isvsvn += 1;
+    });
+    expect(await outcome(below)).toBe('quote_chain: tcb_level_unmatched');
+  });
+  it('revoked, or of a status that nobody knows', async () => {
+    for (const status of ['Revoked', 'Perfect']) {
+      const revoked = withModule((_, level) => {
+        level.tcbStatus = status;
+      });
+      expect(await outcome(revoked, ['UpToDate', 'Revoked'])).toBe('quote_chain: tcb_revoked');
+    }
+  });
+  it('nothing of its version, or of another signer', async () => {
+    const otherVersion = withModule((identity) => {
+      identity.id = 'TDX_03';
+    });
+    expect(await outcome(otherVersion)).toBe('quote_chain: tcb_level_unmatched');
+    const none = withTcbInfo(platform, (info) => {
+      info.tdxModuleIdentities = undefined;
+    });
+    expect(await outcome(none)).toBe('quote_chain: tcb_level_unmatched');
+    const otherSigner = withModule((identity) => {
+      identity.mrsigner = '01'.repeat(48);
+    });
+    expect(await outcome(otherSigner)).toBe('quote_chain: seam_signer_invalid');
   });
 });
 
