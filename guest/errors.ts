@@ -161,6 +161,7 @@ export const CODES = {
   collateral_not_yet_valid: 'attestation',
   collateral_expired: 'attestation',
   collateral_signature_invalid: 'attestation',
+  collateral_untrusted: 'attestation',
   certificate_malformed: 'attestation',
   certificate_name_mismatch: 'attestation',
   certificate_not_ca: 'attestation',

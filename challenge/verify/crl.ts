@@ -41,10 +41,8 @@ const CRLS = new Memo<ReadCrl>(64);
 async function readCrl(der: Buffer, issuer: X509Certificate, what: string): Promise<ReadCrl> {
   const crl = parseCrl(der, what);
   if (!(await isIssuedBy(crl, new ParsedCertificate(issuer.raw)))) {
-    throw new EvaluatorError(
-      'crl_foreign',
-      `${what}: not issued by ${issuer.subject.replaceAll('\n', ', ')}`,
-    );
+    const message = `${what}: not issued by ${issuer.subject.replaceAll('\n', ', ')}`;
+    throw new EvaluatorError('collateral_untrusted', message);
   }
   return {
     thisUpdate: crl.thisUpdate,
@@ -59,7 +57,7 @@ const serial = (hex: string): bigint => BigInt(`0x${hex}`);
  * The CRL is its issuer's own, is current, and lists none of `subjects`. The library does none of this: a
  * CRL of garbage passes there (spec/04).
  * @param issuer a CA whose own chain was verified.
- * @throws crl_malformed, crl_foreign, crl_not_yet_valid, crl_expired, certificate_revoked.
+ * @throws crl_malformed, collateral_untrusted, crl_not_yet_valid, crl_expired, certificate_revoked.
  */
 export async function verifyNotRevoked(
   der: Buffer,

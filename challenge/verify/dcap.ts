@@ -28,6 +28,8 @@ const LIBRARY_CODES: readonly (readonly [RegExp, Code])[] = [
   [/^Signature is invalid for tcb_info/, 'collateral_signature_invalid'],
   [/^Signature is invalid for qe_identity/, 'collateral_signature_invalid'],
   [/^Failed to decode (?:TcbInfo|QeIdentity)/, 'collateral_malformed'],
+  [/^Unsupported QE Identity/, 'collateral_malformed'],
+  [/^No (?:SGX|TDX) components in the TCB info/, 'collateral_malformed'],
   [/^Reserved bits in TD attributes/, 'td_attributes_invalid'],
   [/^SEPT_VE_DISABLE/, 'td_attributes_invalid'],
   [/^Invalid mr service td/, 'td_attributes_invalid'],
@@ -49,25 +51,29 @@ interface Chains {
   qeSigning: readonly X509Certificate[];
 }
 
-function verifyChains({ quote, collateral, rootDer, nowMs }: DcapInput): Chains {
+/** Whom the collateral itself is believed by is the challenge's own affair, and says nothing about a guest. */
+async function ofCollateral<T>(field: keyof Collateral, look: () => Promise<T>): Promise<T> {
+  try {
+    return await look();
+  } catch (cause) {
+    if (!(cause instanceof EvaluatorError)) throw cause;
+    throw new EvaluatorError('collateral_untrusted', `collateral: ${field}: ${cause.message}`, { cause });
+  }
+}
+
+async function verifyChains({ quote, collateral, rootDer, nowMs }: DcapInput): Promise<Chains> {
   const read = (pem: string, names: readonly (readonly string[])[], what: string) => {
     const chain = parseChain(pem, names.length + 1, what);
     verifyChain(chain, { rootDer, names, nowMs });
     return chain;
   };
+  const readOwn = (field: `${string}_issuer_chain` & keyof Collateral, name: readonly string[]) =>
+    ofCollateral(field, async () => read(collateral[field], [name], field));
   return {
     pck: read(quote.certChainPem, [NAMES.pck, NAMES.pckCa], "the quote's PCK chain"),
-    pckCrlIssuer: read(collateral.pck_crl_issuer_chain, [NAMES.pckCa], 'collateral: pck_crl_issuer_chain'),
-    tcbSigning: read(
-      collateral.tcb_info_issuer_chain,
-      [NAMES.tcbSigning],
-      'collateral: tcb_info_issuer_chain',
-    ),
-    qeSigning: read(
-      collateral.qe_identity_issuer_chain,
-      [NAMES.tcbSigning],
-      'collateral: qe_identity_issuer_chain',
-    ),
+    pckCrlIssuer: await readOwn('pck_crl_issuer_chain', NAMES.pckCa),
+    tcbSigning: await readOwn('tcb_info_issuer_chain', NAMES.tcbSigning),
+    qeSigning: await readOwn('qe_identity_issuer_chain', NAMES.tcbSigning),
   };
 }
 
@@ -85,7 +91,10 @@ async function verifyRevocation(chains: Chains, { collateral, nowMs }: DcapInput
   }
   const rootCrl = Buffer.from(collateral.root_ca_crl, 'hex');
   const pckCrl = Buffer.from(collateral.pck_crl, 'hex');
-  await verifyNotRevoked(rootCrl, root, [root, ca, crlIssuer, ...signers], nowMs, 'collateral: root_ca_crl');
+  await verifyNotRevoked(rootCrl, root, [root, ca, crlIssuer], nowMs, 'collateral: root_ca_crl');
+  await ofCollateral('root_ca_crl', () =>
+    verifyNotRevoked(rootCrl, root, signers, nowMs, 'of the TCB signers'),
+  );
   await verifyNotRevoked(pckCrl, ca, [leaf], nowMs, 'collateral: pck_crl');
 }
 
@@ -130,7 +139,7 @@ export async function verifyDcap(input: DcapInput): Promise<TcbStanding> {
       'the time of verification must be whole milliseconds since 1970',
     );
   }
-  const chains = verifyChains(input);
+  const chains = await verifyChains(input);
   verifyCollateralWindow(collateral, nowMs);
   await verifyRevocation(chains, input);
   verifySeam(quote);

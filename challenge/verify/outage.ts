@@ -4,6 +4,7 @@ const OUTAGES: ReadonlySet<Code> = new Set([
   'collateral_unavailable',
   'collateral_malformed',
   'collateral_signature_invalid',
+  'collateral_untrusted',
   'collateral_not_yet_valid',
   'collateral_expired',
   'crl_malformed',

@@ -59,6 +59,13 @@ describe('a verifier outage', () => {
     challenge = await testChallenge({ collateral: async () => stale }, platform);
     await challenge.post(challenge.body);
     expect(await challenge.state()).toMatchObject({ state: 'parked', reason_code: 'collateral_expired' });
+    await challenge.close();
+    const other = await testPlatform({ seed: Buffer.alloc(32, 7) });
+    const { tcb_info_issuer_chain } = other.collateral;
+    const foreign = { ...platform.collateral, tcb_info_issuer_chain };
+    challenge = await testChallenge({ collateral: async () => foreign }, platform);
+    await challenge.post(challenge.body);
+    expect(await challenge.state()).toMatchObject({ state: 'parked', reason_code: 'collateral_untrusted' });
   });
 });
 

@@ -22,6 +22,6 @@ describe.skipIf(realTdx.absent)(`a genuine quote (${realTdx.why})`, () => {
     const cut = cutToDeclaredLength(quoteBytes);
     expect(await outcomeOf(evidenceOf(platform, { quoteBytes: cut }))).toBe('quote_chain: root_not_trusted');
     const ownRoot = evidenceOf(platform, { quoteBytes: cut, rootDer });
-    expect(await outcomeOf(ownRoot)).toBe('quote_chain: root_not_trusted');
+    expect(await outcomeOf(ownRoot)).toBe('quote_chain: collateral_untrusted');
   });
 });
