@@ -87,7 +87,8 @@ export interface ReviewLedger {
   /**
    * Commits the session's next try; the tokens of earlier ones open nothing any more.
    * @param issue makes the assignment of a session's try.
-   * @throws review_session_unknown, ledger_transition_refused.
+   * @throws review_session_unknown, ledger_transition_refused; review_session_open, review_needs_operator while
+   *   another session of this agent stands.
    */
   prepare(sessionId: string, issue: IssueAssignment, nowMs: number): StoredAssignment;
   /** Before anything was announced. @throws review_session_unknown, ledger_transition_refused. */
@@ -140,7 +141,7 @@ export interface ReviewLedger {
   history(sessionId: string): SessionHistoryEntry[];
   /** A session with its last try. */
   file(sessionId: string): ReviewFile | null;
-  /** The agent's newest session that has come to an end, with its bytes. */
+  /** The agent's session that came to an end last, whenever it was created, with its bytes. */
   newestConcluded(agentHash: string): ReviewFile | null;
   /** The session whose verdict has this digest. */
   sessionOf(reviewDigest: string): Session | null;

@@ -47,7 +47,8 @@ export interface ReviewPrepareDeps {
  * Prepares a session's next try: the first, or after one that was cancelled, failed or expired before its
  * model was announced.
  * @returns the assignment and the token that its guest's owner is given.
- * @throws review_session_unknown, ledger_transition_refused; schema_invalid, assignment_inconsistent.
+ * @throws review_session_unknown, review_session_open, review_needs_operator, ledger_transition_refused;
+ *   schema_invalid, assignment_inconsistent.
  */
 export function prepareReview(
   sessionId: string,

@@ -33,9 +33,11 @@ export function sessionsOf(db: DatabaseSync, agentHash: string): Session[] {
     .map(toSession);
 }
 
+/** By its last line of history: a session that expired is tried again after a newer one was made. */
 export function newestConcluded(db: DatabaseSync, agentHash: string): Session | null {
   const sql = `SELECT * FROM review_sessions WHERE agent_hash = ? AND state IN (${marksOf(CONCLUDED)})
-    ORDER BY rowid DESC LIMIT 1`;
+    ORDER BY (SELECT max(seq) FROM review_history AS steps
+      WHERE steps.session_id = review_sessions.session_id) DESC LIMIT 1`;
   return one(db, toSession, sql, agentHash, ...CONCLUDED);
 }
 

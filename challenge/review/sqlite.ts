@@ -55,6 +55,9 @@ export class SqliteReviewLedger implements ReviewLedger {
     return transaction(this.#db, () => {
       const session = this.#known(sessionId);
       nextSessionState(session.state, 'prepare');
+      // A session that expired is tried again: one made since then may be open, or have ended for good.
+      const others = select.sessionsOf(this.#db, session.agentHash);
+      verifyNoStandingSession(others.filter((other) => other.sessionId !== sessionId));
       const attempt = (this.newestAssignment(sessionId)?.attempt ?? 0) + 1;
       const made = issue(session, attempt);
       const stored = { ...made, sessionId, attempt };

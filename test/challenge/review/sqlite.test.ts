@@ -64,6 +64,38 @@ describe('the ledger of reviews', () => {
     }
   });
 
+  describe('of an agent whose expired session is tried again after another was made', () => {
+    const conclude = (sessionId: string, verdict: 'allow' | 'reject', nowMs: number) => {
+      const id = prepareNext(ledger, sessionId, nowMs);
+      ledger.deploy(id, nowMs);
+      ledger.receive(id, Buffer.from(`report of ${sessionId}`), nowMs);
+      ledger.conclude(sessionId, { verdict, reviewDigest: sha256Hex(`core of ${sessionId}`) }, nowMs);
+    };
+    beforeEach(() => {
+      prepareNext(ledger, 'one', 2);
+      ledger.closeOverdue(2000, 1);
+      ledger.create(newSession('two'), 2001);
+    });
+
+    it('has one open session, and none after a verdict that stands', () => {
+      expect(codeOf(() => prepareNext(ledger, 'one', 2002))).toBe('review_session_open');
+      conclude('two', 'reject', 2003);
+      expect(codeOf(() => prepareNext(ledger, 'one', 2004))).toBe('review_needs_operator');
+      ledger.reopen('two', 'the rules were wrong', 2005);
+      expect(prepareNext(ledger, 'one', 2006)).toBe('one/2');
+    });
+
+    it('counts the verdict that came last', () => {
+      conclude('two', 'allow', 2003);
+      expect(ledger.newestConcluded(sha256Hex('agent'))?.session.sessionId).toBe('two');
+      conclude('one', 'reject', 2004);
+      expect(ledger.newestConcluded(sha256Hex('agent'))?.session).toMatchObject({
+        sessionId: 'one',
+        state: 'rejected',
+      });
+    });
+  });
+
   it('needs a reason of an operator who decides', () => {
     toReceived();
     ledger.conclude('one', { ...allow, verdict: 'reject' }, 6);
