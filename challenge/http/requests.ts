@@ -80,24 +80,3 @@ export async function readBodyWithin(
     clearTimeout(timer);
   }
 }
-
-/** At most `limit` events per key within `windowMs`. Keys are known runs, so it stays small. */
-export class RateWindow {
-  readonly #limit: number;
-  readonly #windowMs: number;
-  readonly #seen = new Map<string, number[]>();
-
-  constructor(limit: number, windowMs: number) {
-    this.#limit = limit;
-    this.#windowMs = windowMs;
-  }
-
-  /** Counts one event. @throws rate_limited. */
-  take(key: string, nowMs: number): void {
-    const recent = (this.#seen.get(key) ?? []).filter((at) => at > nowMs - this.#windowMs);
-    if (recent.length >= this.#limit) {
-      throw new EvaluatorError('rate_limited', `request: more than ${this.#limit} per minute`);
-    }
-    this.#seen.set(key, [...recent, nowMs]);
-  }
-}

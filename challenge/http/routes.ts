@@ -5,12 +5,15 @@ import type { Acceptor } from '../accept.ts';
 import type { Ledger, Run } from '../ledger/ledger.ts';
 import { receiptDocument, receiveResult } from '../receive.ts';
 import { type PlaceCaps, Places } from './places.ts';
+import { RateWindow } from './rate-window.ts';
 import { jsonReply, type Reply } from './replies.ts';
-import { authorisedRun, type BodyLimit, RateWindow, readBody, verifyAnnouncedSize } from './requests.ts';
+import { authorisedRun, type BodyLimit, readBody, verifyAnnouncedSize } from './requests.ts';
 
 /** Bodies held in memory at once, of a run one; the next one is asked to come again. */
 const BODIES: PlaceCaps = { total: 8, perOwner: 1 };
 const RESULTS_PER_MINUTE = 10;
+/** Reading a hostile body of the largest size takes seconds of the one thread there is. */
+const RESULT_BYTES_PER_MINUTE = 2 * MAX_RESULT_BYTES;
 const RESULT_BODY: BodyLimit = { maxBytes: MAX_RESULT_BYTES, code: 'result_too_large' };
 const PATH = /^\/evaluation\/v1\/runs\/([^/?]{1,384})(|\/result|\/artifact)$/;
 
@@ -48,6 +51,7 @@ function requireMethod(request: IncomingMessage, method: 'GET' | 'POST'): void {
 /** The routes of spec/07 that a guest uses; every error is an EvaluatorError with its code. */
 export function createRoutes({ ledger, acceptor, artifact, now }: RouteDeps) {
   const rate = new RateWindow(RESULTS_PER_MINUTE, 60_000);
+  const volume = new RateWindow(RESULT_BYTES_PER_MINUTE, 60_000);
   const bodies = new Places(BODIES);
 
   const postResult = async (request: IncomingMessage, { evalRunId }: Target): Promise<Reply> => {
@@ -56,6 +60,7 @@ export function createRoutes({ ledger, acceptor, artifact, now }: RouteDeps) {
     authorisedRun(request, ledger.run(evalRunId));
     rate.take(evalRunId, now());
     const body = await bodies.hold(evalRunId, () => readBody(request, RESULT_BODY));
+    volume.take(evalRunId, now(), body.length);
     // Read again: while the body came in, another one may have been received.
     const run = authorisedRun(request, ledger.run(evalRunId));
     const { kind, receipt } = receiveResult(ledger, run, body, now());

@@ -9,14 +9,9 @@ import {
   parseStarted,
 } from '../../guest/wire/key-release.ts';
 import { type PlaceCaps, Places } from '../http/places.ts';
+import { RateWindow } from '../http/rate-window.ts';
 import { denialReply, jsonReply, type Reply } from '../http/replies.ts';
-import {
-  authorisedRun,
-  type BodyLimit,
-  RateWindow,
-  readBodyWithin,
-  verifyAnnouncedSize,
-} from '../http/requests.ts';
+import { authorisedRun, type BodyLimit, readBodyWithin, verifyAnnouncedSize } from '../http/requests.ts';
 import type { Run } from '../ledger/ledger.ts';
 import { readClientCertificate, spkiDigestOf } from './client-certificate.ts';
 import { type KeyReleaseDeps, releaseKeys } from './exchange.ts';

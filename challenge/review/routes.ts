@@ -7,14 +7,9 @@ import {
   parseReviewFailure,
 } from '../../guest/wire/review.ts';
 import { type PlaceCaps, Places } from '../http/places.ts';
+import { RateWindow } from '../http/rate-window.ts';
 import { jsonReply, type Reply } from '../http/replies.ts';
-import {
-  type BodyLimit,
-  carriesToken,
-  RateWindow,
-  readBodyWithin,
-  verifyAnnouncedSize,
-} from '../http/requests.ts';
+import { type BodyLimit, carriesToken, readBodyWithin, verifyAnnouncedSize } from '../http/requests.ts';
 import type { ReviewAcceptor } from './accept.ts';
 import type { ReviewLedger, StoredAssignment } from './ledger.ts';
 import { receiveReport, reportReceipt } from './receive.ts';
@@ -22,6 +17,8 @@ import { receiveReport, reportReceipt } from './receive.ts';
 const PATH = /^\/review\/v1\/assignments\/([^/?]{1,384})(?:\/([a-z-]{1,32}))?$/;
 const REPORT_BODY: BodyLimit = { maxBytes: MAX_REVIEW_REPORT_BYTES, code: 'request_too_large' };
 const NOTICE_BODY: BodyLimit = { maxBytes: 4096, code: 'request_too_large' };
+/** As of a RESULT. */
+const REPORT_BYTES_PER_MINUTE = 2 * MAX_REVIEW_REPORT_BYTES;
 /** Of each address of an assignment. */
 const REQUESTS_PER_MINUTE = 10;
 /** Of the state, which whoever waits for a verdict asks for. */
@@ -77,6 +74,7 @@ type Handler = (request: IncomingMessage, assignment: StoredAssignment) => Promi
 export function createReviewRoutes({ ledger, acceptor, documents, now }: ReviewRouteDeps) {
   const rate = new RateWindow(REQUESTS_PER_MINUTE, 60_000);
   const looks = new RateWindow(LOOKS_PER_MINUTE, 60_000);
+  const volume = new RateWindow(REPORT_BYTES_PER_MINUTE, 60_000);
   const bodies = new Places(BODIES);
 
   /** An unknown assignment and a wrong token are one answer, in one time. */
@@ -126,7 +124,9 @@ export function createReviewRoutes({ ledger, acceptor, documents, now }: ReviewR
   };
 
   const postReport: Handler = async (request, assignment) => {
-    const body = await readBody(request, assignment.assignmentId, REPORT_BODY);
+    const { assignmentId } = assignment;
+    const body = await readBody(request, assignmentId, REPORT_BODY);
+    volume.take(assignmentId, now(), body.length);
     const { kind, stored } = receiveReport(ledger, assignment, body, now());
     if (kind === 'received') acceptor.enqueue(assignment.sessionId);
     return jsonReply(kind === 'received' ? 202 : 200, reportReceipt(stored));

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { encodeCanonical } from '../../guest/wire/canonical.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
-import { encodeResult, parseResult, type Result } from '../../guest/wire/result.ts';
+import { encodeResult, MAX_RESULT_BYTES, parseResult, type Result } from '../../guest/wire/result.ts';
 import { type TestChallenge, testChallenge } from '../support/challenge-in-process.ts';
 import { call } from '../support/challenge-process.ts';
 import { NOW_MS, RUN_TOKEN } from '../support/valid-result.ts';
@@ -110,6 +110,15 @@ describe('a RESULT that arrives', () => {
     for (const [body, status, code] of garbage) {
       expect(await challenge.post(body)).toMatchObject(refusal(status, code));
     }
+    expect((await challenge.post(challenge.body)).status).toBe(202);
+  });
+
+  it('more than two of the largest a minute are refused before they are parsed', async () => {
+    const largest = Buffer.alloc(MAX_RESULT_BYTES, ' ');
+    for (const code of ['json_malformed', 'json_malformed', 'rate_limited']) {
+      expect((await challenge.post(largest)).json.reason_code).toBe(code);
+    }
+    challenge.clock.nowMs += 60_000;
     expect((await challenge.post(challenge.body)).status).toBe(202);
   });
 
