@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:https';
+import type { Socket } from 'node:net';
+import { Connections } from './http/connections.ts';
+import { listen } from './http/listen.ts';
 import { errorReply, type Reply, send } from './http/replies.ts';
 import type { ServerIdentity } from './tls.ts';
 
@@ -14,6 +16,7 @@ export interface ServerLimits {
   exchangeMs: number;
   keepAliveMs: number;
   connections: number;
+  connectionsPerAddress: number;
 }
 
 export const SERVER_LIMITS: ServerLimits = {
@@ -22,7 +25,8 @@ export const SERVER_LIMITS: ServerLimits = {
   requestMs: 60_000,
   exchangeMs: 120_000,
   keepAliveMs: 5_000,
-  connections: 128,
+  connections: 256,
+  connectionsPerAddress: 32,
 };
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -45,19 +49,13 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-function listen(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve((server.address() as AddressInfo).port);
-    });
-  });
-}
-
 /** Serves the challenge's routes over TLS 1.3. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { route, identity, limits, onDefect } = options;
+  const connections = new Connections({
+    total: limits.connections,
+    perAddress: limits.connectionsPerAddress,
+  });
   const server = createServer(
     {
       cert: identity.certificatePem,
@@ -71,6 +69,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       maxHeaderSize: MAX_HEADER_BYTES,
     },
     async (request, response) => {
+      // A request without its token is refused at once, and its connection closed.
+      connections.trust(request.socket);
       const late = setTimeout(() => request.socket.destroy(), limits.exchangeMs);
       response.once('close', () => clearTimeout(late));
       try {
@@ -82,7 +82,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       }
     },
   );
-  server.maxConnections = limits.connections;
+  server.on('connection', (socket) => connections.admit(socket as Socket));
   // A peer that breaks off in a handshake is its own affair.
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   const port = await listen(server, options.host, options.port);
@@ -91,7 +91,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        server.closeAllConnections();
+        connections.destroyAll();
       }),
   };
 }

@@ -1,13 +1,14 @@
 import { constants } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { Connections } from '../http/connections.ts';
+import { listen } from '../http/listen.ts';
 import { send } from '../http/replies.ts';
 import type { RunningServer } from '../server.ts';
 import type { ServerIdentity } from '../tls.ts';
 import { verifyClientCa } from './client-ca.ts';
-import { Connections } from './connections.ts';
 import { createKeyReleaseRoutes, type KeyReleaseRouteDeps } from './routes.ts';
 
 /** Bounds on what a peer can hold, in milliseconds and counts. */
@@ -45,16 +46,6 @@ export interface KeyReleaseServerOptions extends Omit<KeyReleaseRouteDeps, 'body
   /** 0: any free one. */
   port: number;
   limits: KeyReleaseLimits;
-}
-
-function listen(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve((server.address() as AddressInfo).port);
-    });
-  });
 }
 
 /** One timer a connection, for what it is waited for at the moment. */

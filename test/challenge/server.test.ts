@@ -1,8 +1,9 @@
 import { once } from 'node:events';
+import { connect as connectTcp, type Socket } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRoutes } from '../../challenge/http/routes.ts';
-import { type RunningServer, SERVER_LIMITS, startServer } from '../../challenge/server.ts';
+import { type RunningServer, SERVER_LIMITS, type ServerLimits, startServer } from '../../challenge/server.ts';
 import { issueServerIdentity } from '../../challenge/tls.ts';
 import { MAX_RESULT_BYTES } from '../../guest/wire/result.ts';
 import { type TestChallenge, testChallenge } from '../support/challenge-in-process.ts';
@@ -127,22 +128,25 @@ describe('what a peer can make it hold', () => {
     expect((await challenge.post(Buffer.from('{}'))).json.reason_code).toBe('schema_invalid');
   });
 
+  const serverWith = async (limits: Partial<ServerLimits>): Promise<RunningServer> =>
+    startServer({
+      identity: await issueServerIdentity('127.0.0.1', Date.now()),
+      host: '127.0.0.1',
+      port: 0,
+      limits: { ...SERVER_LIMITS, ...limits },
+      onDefect: () => {},
+      route: createRoutes({
+        ledger: challenge.ledger,
+        acceptor: challenge.acceptor,
+        artifact: () => Buffer.alloc(64 << 20),
+        now: () => challenge.clock.nowMs,
+      }),
+    });
+
   describe('with short limits', () => {
     let server: RunningServer;
     beforeAll(async () => {
-      server = await startServer({
-        identity: await issueServerIdentity('127.0.0.1', Date.now()),
-        host: '127.0.0.1',
-        port: 0,
-        limits: { ...SERVER_LIMITS, headersMs: 200, requestMs: 300, exchangeMs: 600, connections: 4 },
-        onDefect: () => {},
-        route: createRoutes({
-          ledger: challenge.ledger,
-          acceptor: challenge.acceptor,
-          artifact: () => Buffer.alloc(64 << 20),
-          now: () => challenge.clock.nowMs,
-        }),
-      });
+      server = await serverWith({ headersMs: 200, requestMs: 300, exchangeMs: 600 });
     });
     afterAll(() => server.close());
 
@@ -165,25 +169,23 @@ describe('what a peer can make it hold', () => {
       await eventually(async () => !socket.writable || !socket.write('\r\n') || socket.destroyed);
       socket.destroy();
     });
+  });
 
-    it('connections beyond the limit are dropped', async () => {
-      const attempts = Array.from({ length: 12 }, () => {
-        const socket = connect({ host: '127.0.0.1', port: server.port, rejectUnauthorized: false });
-        socket.on('error', () => {});
-        return socket;
-      });
-      const served = await Promise.all(
-        attempts.map((socket) =>
-          Promise.race([
-            once(socket, 'secureConnect').then(() => 1),
-            once(socket, 'close').then(() => 0),
-          ]).catch(() => 0),
-        ),
-      );
-      const count = served.reduce<number>((sum, one) => sum + one, 0);
-      expect(count).toBeGreaterThan(0);
-      expect(count).toBeLessThanOrEqual(4);
-      for (const socket of attempts) socket.destroy();
-    });
+  it('no address takes more than its share of the connections, and no silent crowd all of them', async () => {
+    const server = await serverWith({ connections: 4, connectionsPerAddress: 2 });
+    const silent = (localAddress: string) =>
+      connectTcp({ host: '127.0.0.1', port: server.port, localAddress }).on('error', () => undefined);
+    const closed = (socket: Socket) => socket.closed || once(socket, 'close');
+    await Promise.race([1, 2, 3].map(() => closed(silent('127.0.0.3'))));
+    const crowdOf = (net: number) => Array.from({ length: 12 }, (_, i) => silent(`127.0.${net}.${i + 1}`));
+    await Promise.all(crowdOf(1).map((socket) => once(socket, 'connect')));
+    const guest = await open({ port: server.port, rejectUnauthorized: false });
+    const reply = readAll(guest);
+    guest.write(postHead('Content-Length: 2\r\nExpect: 100-continue\r\n'));
+    await once(guest, 'data');
+    await Promise.all(crowdOf(2).slice(0, 9).map(closed));
+    guest.write('{}');
+    expect(await reply).toMatch(/schema_invalid/);
+    await server.close();
   });
 });

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Connections } from '../../../challenge/key-release/connections.ts';
+import { Connections } from '../../../challenge/http/connections.ts';
 
 class Peer extends EventEmitter {
   readonly remoteAddress: string;

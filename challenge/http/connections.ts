@@ -11,12 +11,12 @@ const nameOf = ({ remoteAddress, remotePort }: Peer): string => `${remoteAddress
 /**
  * Counts open connections, all and by address, so that no peer takes every place. Told of each before its
  * handshake: a refused one costs no more than its accept. When all places are taken, the stranger that has
- * waited longest makes room: guests are let in by their certificate, whatever a crowd without one does.
+ * waited longest makes room: whoever has shown what lets him in stays, whatever a crowd without it does.
  */
 export class Connections {
   readonly #caps: ConnectionCaps;
   readonly #open = new Set<Socket>();
-  /** Of peers that have not shown a good certificate yet, oldest first. */
+  /** Of peers that have not been trusted yet, oldest first. */
   readonly #strangers = new Map<string, Socket>();
   readonly #byAddress = new Map<string, number>();
 
@@ -39,7 +39,7 @@ export class Connections {
     return 'admitted';
   }
 
-  /** This peer has shown a good certificate: it keeps its place. */
+  /** This peer keeps its place. */
   trust(peer: Peer): void {
     this.#strangers.delete(nameOf(peer));
   }
