@@ -8,7 +8,7 @@ import { connectImageStore, type ImageStore } from './image-store.ts';
 import { runProgram } from './process.ts';
 import { findTasks } from './source.ts';
 import { buildPython } from './stand-in-python.ts';
-import { STAND_INS, type StandIn } from './stand-ins.ts';
+import { STAND_INS, type StandIn, type Suite } from './stand-ins.ts';
 
 const CA_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
 const LOCAL_CAS = '/usr/local/share/ca-certificates';
@@ -24,6 +24,8 @@ export interface BaseOptions {
   engineSocket: string;
   /** The names that are wanted, as in FROM; names that no stand-in has are left out. */
   tags: ReadonlySet<string>;
+  /** Answers for all of them, instead of the suite that each has by default. */
+  suite?: Suite;
   onProgress(message: string): void;
 }
 
@@ -131,22 +133,46 @@ export async function tagsOfTasks(folder: string): Promise<Set<string>> {
 }
 
 /**
+ * The stand-ins, all of one suite when one is named.
+ * @throws usage for a name whose Python is built for another suite.
+ */
+function standInsOf({ suite, tags }: BaseOptions): readonly StandIn[] {
+  if (suite === undefined) return STAND_INS;
+  const fixed = STAND_INS.find(
+    (one) => one.python === 'built' && one.suite !== suite && one.tags.some((tag) => tags.has(tag)),
+  );
+  if (fixed !== undefined)
+    throw new EvaluatorError(
+      'usage',
+      `--suite ${suite}: ${fixed.tags.join(', ')} is made of ${fixed.suite} alone`,
+    );
+  return STAND_INS.map((one) => (one.python === 'built' ? one : { ...one, suite }));
+}
+
+/** What has the name and may keep it: another suite's stand-in gives way to a suite that was asked for. */
+async function keptImage(store: ImageStore, tag: string, suite: Suite | undefined): Promise<string | null> {
+  const image = await store.inspect(tag);
+  if (image === null) return null;
+  const isStandIn = image.labels[STAND_IN_LABEL] === STAND_IN_VALUE;
+  return suite !== undefined && isStandIn && image.labels[SUITE_LABEL] !== suite ? null : image.id;
+}
+
+/**
  * Gives the engine images under the names that tasks use in FROM, made from Debian packages, for a machine that
- * reaches no registry. Names that are there already are left alone.
- * @throws engine_absent, base_unavailable, command_failed.
+ * reaches no registry. Names that are there already are left alone, but for stand-ins of another suite than is named.
+ * @throws usage, engine_absent, base_unavailable, command_failed.
  */
 export async function makeBases(options: BaseOptions): Promise<BaseResult[]> {
+  const standIns = standInsOf(options);
   const store = await connectImageStore(options.engineSocket);
   const results: BaseResult[] = [];
-  for (const standIn of STAND_INS) {
-    const present = new Map<string, string>();
-    const wanted = standIn.tags.filter((tag) => options.tags.has(tag));
-    for (const tag of wanted) {
-      const image = await store.inspect(tag);
-      if (image) present.set(tag, image.id);
+  for (const standIn of standIns) {
+    const missing: string[] = [];
+    for (const tag of standIn.tags.filter((tag) => options.tags.has(tag))) {
+      const image = await keptImage(store, tag, options.suite);
+      if (image === null) missing.push(tag);
+      else results.push({ tag, image, action: 'kept' });
     }
-    const missing = wanted.filter((tag) => !present.has(tag));
-    for (const [tag, image] of present) results.push({ tag, image, action: 'kept' });
     if (missing.length === 0) continue;
 
     let image = await findMade(store, standIn);

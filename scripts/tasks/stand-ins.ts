@@ -1,6 +1,10 @@
+/** Debian suites that stand-ins are made from. */
+export const SUITES = ['bookworm', 'trixie'] as const;
+export type Suite = (typeof SUITES)[number];
+
 /** A Debian suite that answers for the names tasks give in FROM, where no registry does. */
 export interface StandIn {
-  suite: 'bookworm' | 'trixie';
+  suite: Suite;
   /** `debian`: the suite's own. `built`: 3.13, made from source for /usr/local (stand-in-python.ts). */
   python: 'debian' | 'built';
   packages: readonly string[];

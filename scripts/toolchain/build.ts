@@ -2,16 +2,19 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs
 import { join } from 'node:path';
 import { packTar } from '../../guest/engine/tar.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
-import { bytecodeOf } from './bytecode.ts';
 import { readVerified, sha256Hex, toolchainCache, writeAtomic } from './cache.ts';
 import { readDeb, readFrom } from './deb.ts';
 import { DebianSuite } from './debian.ts';
 import { isStaticElf } from './elf.ts';
+import { interpreterFiles, interpreterShims } from './interpreter-files.ts';
+import type { Interpreter } from './interpreters.ts';
 import type { DebianPackage } from './lock.ts';
 import { debFiles, type LockPolicy, resolvePackages } from './packages.ts';
+import { bytecodeOfAll, requirementsOf } from './pythons.ts';
 import { packageKey, parseRequirements, type Requirement } from './requirements.ts';
 import { runtimeFiles } from './runtime.ts';
 import { BASE_SELECTION, frontTables, type Selection, selectFor } from './select.ts';
+import { PYTHONS } from './served.ts';
 import { requestsOf } from './survey-script.ts';
 import type { ToolFile } from './tool-file.ts';
 import { wheelFiles } from './wheel-files.ts';
@@ -30,6 +33,9 @@ export type Toolchain = {
   /** `served`: other versions than debian.lock names, because the archive has moved on. */
   source: LockPolicy;
   debian: readonly DebianPackage[];
+  /** Pythons beside the volume's own. */
+  interpreters: readonly Interpreter[];
+  /** `name==version`; behind that, of what was compiled for another Python than the volume's own, ` (3.12)`. */
   python: readonly string[];
 };
 
@@ -53,11 +59,13 @@ export async function buildToolchain(options: ToolchainOptions): Promise<Toolcha
     openArchive,
   );
   const wheels = pinnedWheels(selection);
-  const own = ownFiles(selection);
+  const interpreters = selection.served.others.map(({ interpreter }) => interpreter);
+  const own = ownFiles(selection, interpreters);
   const inputs = sha256Hex(
     [
       builderDigest(),
       ...packages.map(({ name, sha256 }) => `${name} ${sha256}`),
+      ...interpreters.map(({ artifact, sha256 }) => `${artifact} ${sha256}`),
       ...wheels.map((one) => `${packageKey(one)} ${one.sha256}`),
       ...own.map(fileLine),
     ].join('\n'),
@@ -66,7 +74,8 @@ export async function buildToolchain(options: ToolchainOptions): Promise<Toolcha
   const digest = sha256Hex(tar);
   writeAtomic(options.outFile, tar);
   rememberBuilt(cache, inputs, tar, digest);
-  return { digest, sizeBytes: tar.length, source, debian: packages, python: wheels.map(packageKey) };
+  const python = wheels.map((one) => `${packageKey(one)}${one.python === null ? '' : ` (${one.python})`}`);
+  return { digest, sizeBytes: tar.length, source, debian: packages, interpreters, python };
 }
 
 /** The smallest volume: what nearly every test script asks for. */
@@ -92,19 +101,21 @@ async function build(
   cache: string,
 ): Promise<Buffer> {
   const debs = await Promise.all(debFiles(packages, cache).map(readDeb));
+  for (const { interpreter } of selection.served.others)
+    debs.push(await interpreterFiles(interpreter, cache));
   const busybox = readFrom(debs, 'usr/bin/busybox')?.bytes;
   if (busybox === undefined || !isStaticElf(busybox))
     throw new EvaluatorError('toolchain_invalid', 'busybox-static holds no static amd64 executable');
   const python = await wheelFiles(wheels, cache);
   const runtime = runtimeFiles(debs, new Set(['base', ...selection.groups]), python);
   const files: ToolFile[] = [{ path: 'busybox', mode: 0o755, bytes: busybox }, ...own, ...runtime, ...python];
-  const all = [...files, ...bytecodeOf([...runtime, ...python])];
+  const all = [...files, ...bytecodeOfAll(runtime, python, wheels, selection)];
   return packTar([...foldersOf(all), ...all].sort((a, b) => (a.path < b.path ? -1 : 1)));
 }
 
 function pinnedWheels(selection: Selection): Requirement[] {
   const text = readFileSync(join(TOOLS, 'requirements.txt'), 'utf8');
-  return parseRequirements(text).filter((one) => selection.wheels.has(packageKey(one)));
+  return requirementsOf(parseRequirements(text), selection);
 }
 
 function foldersOf(files: readonly ToolFile[]): { path: string; directory: true }[] {
@@ -116,14 +127,21 @@ function foldersOf(files: readonly ToolFile[]): { path: string; directory: true 
 }
 
 /** entry.sh, front/ and ours of the runtime: what is started is executable, what is read is not. */
-function ownFiles(selection: Selection): ToolFile[] {
+function ownFiles(selection: Selection, interpreters: readonly Interpreter[]): ToolFile[] {
   const paths = ['entry.sh', ...filesBelow('front'), ...filesBelow('runtime')];
   const files = paths.map((path): ToolFile => {
     const isStarted = path === 'entry.sh' || /^(front|front\/shell|runtime\/bin)\/[^/]+$/.test(path);
-    return { path, mode: isStarted ? 0o755 : 0o644, bytes: readFileSync(join(TOOLS, path)) };
+    const text = [join(TOOLS, path), ...(interpreters.length > 0 ? [join(PYTHONS, path)] : [])];
+    const bytes = Buffer.concat(text.filter((one) => existsSync(one)).map((one) => readFileSync(one)));
+    return { path, mode: isStarted ? 0o755 : 0o644, bytes };
   });
   const tables = frontTables(selection);
-  return [...files.filter(({ path }) => tables.every((table) => table.path !== path)), ...tables];
+  const sitecustomize = readFileSync(join(TOOLS, 'runtime/lib/python3.13/sitecustomize.py'));
+  return [
+    ...files.filter(({ path }) => tables.every((table) => table.path !== path)),
+    ...tables,
+    ...interpreters.flatMap((one) => interpreterShims(one, sitecustomize)),
+  ];
 }
 
 function filesBelow(folder: string): string[] {

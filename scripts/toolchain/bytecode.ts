@@ -4,15 +4,18 @@ import { dirname, join } from 'node:path';
 import { runTool } from './run.ts';
 import type { ToolFile } from './tool-file.ts';
 
-const REMEDY = 'The toolchain is built on linux/amd64: its own Python compiles its own modules.';
+const REMEDY = 'The toolchain is built on linux/amd64: its own Pythons compile their own modules.';
 const COMPILE = join(import.meta.dirname, 'compile.py');
 
+/** A Python of the volume: its program, and the name by which it finds its library, below `runtime/`. */
+export type Compiler = { program: string; self: string };
+
 /**
- * The bytecode of every Python file, by the volume's own Python: a read-only volume cannot keep any at run time.
+ * The bytecode of every Python file, by a Python of the volume: a read-only volume cannot keep any at run time.
  * Nothing of the building machine is in it, neither a time nor a folder.
  * @throws toolchain_unavailable
  */
-export function bytecodeOf(files: readonly ToolFile[]): ToolFile[] {
+export function bytecodeOf(files: readonly ToolFile[], compiler: Compiler): ToolFile[] {
   const root = mkdtempSync(join(tmpdir(), 'bytecode-'));
   try {
     for (const { path, mode, bytes } of files) {
@@ -20,10 +23,10 @@ export function bytecodeOf(files: readonly ToolFile[]): ToolFile[] {
       writeFileSync(join(root, path), bytes, { mode });
     }
     const at = (path: string) => join(root, 'runtime', path);
-    const python = ['--inhibit-cache', '--library-path', at('lib'), '--argv0', at('bin/python3')];
+    const python = ['--inhibit-cache', '--library-path', at('lib'), '--argv0', at(compiler.self)];
     const listed = runTool(
       at('lib/ld-linux-x86-64.so.2'),
-      [...python, at('bin/python3.13'), '-s', '-S', '-B', COMPILE, root],
+      [...python, at(compiler.program), '-s', '-S', '-B', COMPILE, root],
       // The order of a set of names would follow the seed.
       { cwd: root, remedy: REMEDY, timeoutMs: 600_000, env: { PYTHONHASHSEED: '0' } },
     );

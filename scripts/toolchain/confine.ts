@@ -1,8 +1,12 @@
 import { EvaluatorError } from '../../guest/errors.ts';
 
+/** What Python 3.12 of interpreters.lock takes for its folder where it does not find itself. */
+export const BUILT_AT = '/home/runner/work/javacpp-presets/javacpp-presets/cpython/cppbuild/linux-x86_64';
+const OPENSSL_PATHS = ['/ssl', '/lib/engines-3', '/lib/ossl-modules'].map((path) => `${BUILT_AT}${path}`);
+
 /**
  * Paths compiled into a library or a program from which it would load code, or learn what code to load, out of the container.
- * The agent was root there. The first folder of each, three letters long, is overwritten by /sys, which is read-only
+ * The agent was root there. The first folder of each, three letters or more, is overwritten by /sys, which is read-only
  * and holds none of them.
  */
 const CODE_PATHS: Readonly<Record<string, readonly string[]>> = {
@@ -29,6 +33,10 @@ const CODE_PATHS: Readonly<Record<string, readonly string[]>> = {
   ],
   // Specs, which say what to start, start files and programs.
   gcc: ['/usr/lib/gcc/', '/usr/libexec/gcc/'],
+  // Python 3.12 of interpreters.lock: where it was built, and OpenSSL, which two of its modules bring along.
+  'libpython3.12.so.1.0': [BUILT_AT],
+  '_ssl.cpython-312-x86_64-linux-gnu.so': OPENSSL_PATHS,
+  '_hashlib.cpython-312-x86_64-linux-gnu.so': OPENSSL_PATHS,
   'libgssapi_krb5.so.2': ['/etc/gss/mech', '/etc/gss/mech.d/*.conf', '/usr/lib/x86_64-linux-gnu/gss/'],
 };
 
@@ -53,7 +61,9 @@ export function confine(soname: string, bytes: Buffer): Buffer {
         'toolchain_invalid',
         `${soname} does not hold ${path}: what it loads from a container has to be looked at again`,
       );
-    for (const at of places) confined.write('/sys', at, 'latin1');
+    // Slashes fill what is longer: the rest stays below /sys.
+    const first = /^\/[^/]+/.exec(path)?.[0].length ?? 0;
+    for (const at of places) confined.write('/sys'.padEnd(first, '/'), at, 'latin1');
   }
   return confined;
 }

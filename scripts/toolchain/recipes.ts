@@ -24,9 +24,9 @@ const NOT_THE_LOADER = /^(?!ld-linux-x86-64\.so\.2$)/;
 const MULTIARCH = 'x86_64-linux-gnu';
 const PYTHON_HEADERS = /^(x86_64-linux-gnu\/)?python3\.13\//;
 
-// Neither tests nor what draws windows, nor what a static build of Python needs.
+// Neither tests nor what draws windows, nor what a static build of Python needs; no pip, no NIS, no sound.
 const NOT_OF_PYTHON =
-  /^(test|idlelib|tkinter|turtledemo|turtle\.py|ensurepip|pydoc_data|sitecustomize\.py|config-3\.13[^/]*)(\/|$)|^lib-dynload\/(_test|_ctypes_test|_xx|xx|_dbm)|(^|\/)__pycache__\//;
+  /^(test|idlelib|tkinter|turtledemo|turtle\.py|ensurepip|pydoc_data|sitecustomize\.py|config-3\.1[^/]*|site-packages)(\/|$)|^lib-dynload\/(_test|_ctypes_test|_xx|xx|_dbm|nis|ossaudiodev)|(^|\/)__pycache__\//;
 
 /** By group of debian.lock; a group that is not here has libraries only. */
 export const RECIPES: Readonly<Record<string, Recipe>> = {
@@ -79,6 +79,11 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   },
   // Of its commands those that are part of the program itself; an image that has git keeps its own.
   git: { programs: ['usr/bin/git'], data: [], place: 'image' },
+  // Of interpreters.lock. It has a folder of its own, so that each Python knows which it was started as.
+  'python3.12': {
+    programs: ['usr/bin/python3.12'],
+    data: [{ from: 'usr/lib/python3.12/', to: 'python3.12/lib/python3.12/', except: NOT_OF_PYTHON }],
+  },
   primer3: { programs: ['usr/bin/oligotm'], data: [], place: 'front' },
   sshpass: { programs: ['usr/bin/sshpass'], data: [], place: 'front' },
 };

@@ -1,9 +1,18 @@
 import { EvaluatorError } from '../../guest/errors.ts';
 
-/** One pinned package: normalised name, exact version, SHA-256 of the file; `sdist`: where its authors made no wheel. */
-export type Requirement = { name: string; version: string; sha256: string; form: 'wheel' | 'sdist' };
+/** One pinned package: normalised name, exact version, SHA-256 of the file. */
+export type Requirement = {
+  name: string;
+  version: string;
+  sha256: string;
+  /** `sdist`: where its authors made no wheel. */
+  form: 'wheel' | 'sdist';
+  /** The one Python that it was compiled for; null: the volume's own, or any. */
+  python: string | null;
+};
 
-const LINE = /^([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9.+!]+) --hash=sha256:([0-9a-f]{64})( # sdist)?$/;
+const LINE =
+  /^([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9.+!]+) --hash=sha256:([0-9a-f]{64})(?: # (sdist|cp3\d+))?$/;
 
 /** A package name as PEP 503 compares it: lower case, runs of `-_.` as one dash. */
 export function normalizeName(name: string): string {
@@ -11,8 +20,9 @@ export function normalizeName(name: string): string {
 }
 
 /**
- * Reads requirements.txt: one `name==version --hash=sha256:HEX` a line, ` # sdist` behind it for a source archive, `#` comments, the
- * same name in several versions allowed, the same version twice not.
+ * Reads requirements.txt: one `name==version --hash=sha256:HEX` a line, ` # sdist` behind it for a source archive,
+ * ` # cp312` for a wheel that was compiled for that Python, `#` comments, the same name in several versions allowed, the
+ * same version twice for one Python not.
  * @throws toolchain_invalid with the line number.
  */
 export function parseRequirements(text: string): Requirement[] {
@@ -22,12 +32,13 @@ export function parseRequirements(text: string): Requirement[] {
     if (line === '' || line.startsWith('#')) return [];
     const match = LINE.exec(line);
     if (!match) throw invalid(index, `expected "name==version --hash=sha256:HEX", found "${line}"`);
-    const [, name = '', version = '', sha256 = '', sdist] = match;
-    const form = sdist === undefined ? 'wheel' : 'sdist';
-    const requirement: Requirement = { name: normalizeName(name), version, sha256, form };
+    const [, name = '', version = '', sha256 = '', mark] = match;
+    const form = mark === 'sdist' ? 'sdist' : 'wheel';
+    const python = mark?.startsWith('cp') ? mark.replace('cp3', '3.') : null;
+    const requirement: Requirement = { name: normalizeName(name), version, sha256, form, python };
     const key = packageKey(requirement);
-    if (seen.has(key)) throw invalid(index, `${key} is pinned twice`);
-    seen.add(key);
+    if (seen.has(`${key} ${python}`)) throw invalid(index, `${key} is pinned twice`);
+    seen.add(`${key} ${python}`);
     return [requirement];
   });
 }

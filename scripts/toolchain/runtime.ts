@@ -1,5 +1,5 @@
 import { EvaluatorError } from '../../guest/errors.ts';
-import { confine } from './confine.ts';
+import { BUILT_AT, confine } from './confine.ts';
 import { type DebFiles, readFrom } from './deb.ts';
 import { readElf } from './elf.ts';
 import { RECIPES, type Recipe } from './recipes.ts';
@@ -76,15 +76,22 @@ function data(debs: readonly DebFiles[], recipe: Recipe): ToolFile[] {
       const found = except.test(rest) ? null : readFrom(debs, path);
       if (found === null) return [];
       const mode = (found.mode & 0o100) !== 0 && isProgram(found.bytes) ? 0o755 : 0o644;
-      return [{ path: `runtime/${to}${rest}`, mode, bytes: relocated(rest, found.bytes) }];
+      return [{ path: `runtime/${to}${rest}`, mode, bytes: placed(`runtime/${to}${rest}`, found.bytes) }];
     });
   });
 }
 
+/** Data as it is in the volume: a module of Python is loaded as libraries are, but what is linked against is not. */
+function placed(path: string, bytes: Buffer): Buffer {
+  if (/\/_sysconfigdata_[^/]*\.py$/.test(path)) return relocated(path, bytes);
+  return path.startsWith(SYSROOT) ? bytes : confine(path.slice(path.lastIndexOf('/') + 1), bytes);
+}
+
 /** What Python knows of its own place: its headers are in the volume, and the image may have others. */
 function relocated(path: string, bytes: Buffer): Buffer {
-  if (!/^_sysconfigdata_.*\.py$/.test(path)) return bytes;
-  return Buffer.from(bytes.toString('utf8').replaceAll("'/usr/include/", "'/opt/evaluator/runtime/include/"));
+  const prefix = `/opt/evaluator/${path.slice(0, path.indexOf('/lib/'))}`;
+  const text = bytes.toString('utf8').replaceAll("'/usr/include/", "'/opt/evaluator/runtime/include/");
+  return Buffer.from(text.replaceAll(BUILT_AT, prefix));
 }
 
 function isProgram(bytes: Buffer): boolean {

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type Interpreter, readInterpreters } from './interpreters.ts';
 
-const LIB = join(import.meta.dirname, '../../guest/tools/front/lib');
+const TOOLS = join(import.meta.dirname, '../../guest/tools');
+const LIB = join(TOOLS, 'front/lib');
+/** What a volume with another Python has beside, or behind, the files of every volume. */
+export const PYTHONS = join(TOOLS, 'pythons');
 
 /** A Python package: what it needs at run time, and groups of debian.lock with libraries that it needs. */
 export type ServedPackage = { needs: readonly string[]; groups: readonly string[] };
@@ -9,25 +13,45 @@ export type ServedPackage = { needs: readonly string[]; groups: readonly string[
 /** A Debian package: the groups of debian.lock that its programs come from, if any are needed. */
 export type ServedApt = { groups: readonly string[] };
 
-/** What can be served: Python packages by `name==version`, Debian packages by name. */
+/** Python packages by `name==version`. */
+export type ServedPackages = ReadonlyMap<string, ServedPackage>;
+
+/** Another Python, with packages of its own. */
+export type ServedPython = { interpreter: Interpreter; packages: ServedPackages };
+
+/** What can be served: packages of the volume's own Python and of the others, Debian packages by name. */
 export type Served = {
-  packages: ReadonlyMap<string, ServedPackage>;
+  packages: ServedPackages;
+  others: readonly ServedPython[];
   apt: ReadonlyMap<string, ServedApt>;
 };
 
-/** Reads the two tables that the front itself reads. */
+/** Reads the tables that the front itself reads. @throws toolchain_invalid */
 export function readServed(): Served {
   return {
-    packages: new Map(
-      rows('packages.txt').map(([key = '', ...words]) => [
-        key,
-        { needs: words.filter((word) => !GROUP.test(word)), groups: groupsOf(words) },
-      ]),
-    ),
+    packages: packagesOf(join(LIB, 'packages.txt')),
+    others: readInterpreters().map((interpreter) => ({
+      interpreter,
+      packages: packagesOf(join(PYTHONS, packageTable(interpreter.python))),
+    })),
     apt: new Map(
-      rows('apt-packages.txt').map(([name = '', ...words]) => [name, { groups: groupsOf(words) }]),
+      rows(join(LIB, 'apt-packages.txt')).map(([name = '', ...words]) => [name, { groups: groupsOf(words) }]),
     ),
   };
+}
+
+/** The table of another Python's packages, in the volume. */
+export function packageTable(python: string): string {
+  return `front/lib/packages-${python}.txt`;
+}
+
+function packagesOf(table: string): ServedPackages {
+  return new Map(
+    rows(table).map(([key = '', ...words]) => [
+      key,
+      { needs: words.filter((word) => !GROUP.test(word)), groups: groupsOf(words) },
+    ]),
+  );
 }
 
 const GROUP = /^\[.+\]$/;
@@ -36,8 +60,8 @@ function groupsOf(words: readonly string[]): string[] {
   return words.filter((word) => GROUP.test(word)).map((word) => word.slice(1, -1));
 }
 
-function rows(name: string): string[][] {
-  return readFileSync(join(LIB, name), 'utf8')
+function rows(table: string): string[][] {
+  return readFileSync(table, 'utf8')
     .split('\n')
     .filter((line) => line.trim() !== '' && !line.startsWith('#'))
     .map((line) => line.trim().split(/\s+/));

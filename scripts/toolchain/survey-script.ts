@@ -1,4 +1,5 @@
-import { type Requests, servedKey } from './select.ts';
+import { OWN_PYTHON, servedPython } from './interpreters.ts';
+import { pythonsOf, type Requests, servedKey } from './select.ts';
 import type { Served } from './served.ts';
 
 /**
@@ -9,15 +10,21 @@ export function unservedOf(script: string, dockerfile: string, served: Served): 
   const inImage = new Set(commandsOf(dockerfile).flatMap(aptPackages));
   const hasPython =
     /^FROM\s+python:/im.test(dockerfile) || [...inImage].some((name) => /^python3/.test(name));
+  const others = served.others.map(({ interpreter }) => interpreter);
+  const tables = [...pythonsOf(requestsOf(script), served)].map((python) =>
+    python === OWN_PYTHON
+      ? served.packages
+      : (served.others.find((one) => one.interpreter.python === python)?.packages ?? new Map()),
+  );
   const unserved = commandsOf(script).flatMap((words) => [
     ...aptPackages(words)
       .filter((name) => !served.apt.has(name) && !inImage.has(name))
       .map((name) => `apt ${name}`),
     ...pythonPackages(words)
-      .filter((spec) => servedKey(spec, served) === null)
+      .filter((spec) => tables.every((table) => servedKey(spec, table) === null))
       .map((spec) => `python ${spec}`),
     ...interpreters(words)
-      .filter((version) => !OWN_PYTHON.test(version))
+      .filter((version) => servedPython(version, others) === null)
       .map((version) => `Python ${version}`),
     ...(isImagePip(words) && !hasPython ? ['an image with python3'] : []),
     ...addresses(words).map((url) => `address ${url}`),
@@ -28,7 +35,11 @@ export function unservedOf(script: string, dockerfile: string, served: Served): 
 /** What a task's test.sh asks for, whether or not it is served. */
 export function requestsOf(script: string): Requests {
   const commands = commandsOf(script);
-  return { python: commands.flatMap(pythonPackages), apt: commands.flatMap(aptPackages) };
+  return {
+    python: commands.flatMap(pythonPackages),
+    apt: commands.flatMap(aptPackages),
+    interpreters: commands.flatMap(interpreters),
+  };
 }
 
 /** Shell text as simple commands of words: lines joined, comments dropped, split at `&&`, `||`, `|` and `;`. */
@@ -70,9 +81,6 @@ function pythonPackages(words: readonly string[]): string[] {
   });
   return [...installed, ...asked].flatMap((word) => word.split(','));
 }
-
-/** As the front's want_python has it. */
-const OWN_PYTHON = /^(python)?3(\.13(\..*)?)?$/;
 
 function interpreters(words: readonly string[]): string[] {
   if (words[0] !== 'uvx' && words[0] !== 'uv') return [];

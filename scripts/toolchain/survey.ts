@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
-import { BASE_SELECTION } from './select.ts';
+import { OWN_PYTHON } from './interpreters.ts';
+import { BASE_SELECTION, pythonsOf } from './select.ts';
 import { readServed } from './served.ts';
 import { requestsOf, unservedOf } from './survey-script.ts';
 
@@ -24,8 +25,10 @@ function survey(folder: string): Finding {
     existsSync(join(folder, path)) ? readFileSync(join(folder, path), 'utf8') : '';
   const served = readServed();
   const script = read('tests/test.sh');
-  const { python, apt } = requestsOf(script);
+  const requests = requestsOf(script);
+  const { python, apt } = requests;
   const own = [
+    ...[...pythonsOf(requests, served)].filter((one) => one !== OWN_PYTHON).map((one) => `Python ${one}`),
     ...python.filter((spec) => !BASE_SELECTION.served.packages.has(spec)),
     ...apt.filter(hasPrograms),
   ];

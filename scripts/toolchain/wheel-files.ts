@@ -17,6 +17,8 @@ const NOTHING = /(?!)/;
 const NOT_NEEDED: Readonly<Record<string, RegExp>> = {
   'opencv-python': NOT_HEADLESS,
   'opencv-contrib-python': NOT_HEADLESS,
+  greenlet: /^greenlet\/tests\//,
+  mailman: /^mailman\/(.*\/)?(tests|docs)\//,
   pandas: /^pandas\/tests\//,
   scipy: /\/tests\//,
   // Code for GPUs (cpu-torch.ts), and what extensions are compiled with.
@@ -27,40 +29,52 @@ const NOT_NEEDED: Readonly<Record<string, RegExp>> = {
   pyarrow: /^pyarrow\/(tests|include|src)\/|\.(pyx|pxd|pxi)$/,
 };
 
+/** Where a source archive has its package, if not in a folder of its own name. */
+const SDIST_FOLDERS: Readonly<Record<string, string>> = { dkimpy: 'dkim', mailman: 'src/mailman' };
+
+/** Where a package lies below the volume's root: compiled ones once for each Python. */
+export function packageFolder({ name, version, python }: Omit<Requirement, 'sha256' | 'form'>): string {
+  return `python${python ?? ''}/${name}-${version}/`;
+}
+
 /**
- * The files of pinned wheels, each in a folder of its own below `python/`: a task gets the versions that it asked
- * for and no others.
+ * The files of pinned wheels, each in a folder of its own below `python/`, or `python3.12/` when it was compiled for that
+ * one: a task gets the versions that it asked for and no others.
  * @throws toolchain_unavailable, toolchain_invalid
  */
 export async function wheelFiles(pinned: readonly Requirement[], cache: string): Promise<ToolFile[]> {
   const wheels = fetchWheels(pinned, cache);
   const all: ToolFile[] = [];
   for (const one of pinned) {
-    const wheel = wheels.get(packageKey(one));
+    const wheel = wheels.get(one.sha256);
     if (wheel === undefined)
       throw new EvaluatorError('toolchain_unavailable', `${packageKey(one)} was not fetched`);
     const except = NOT_NEEDED[one.name] ?? NOTHING;
     const files =
-      one.form === 'wheel' ? await unzip(wheel, packageKey(one), except) : await sdistFiles(wheel, one);
+      one.form === 'wheel'
+        ? await unzip(wheel, packageKey(one), except)
+        : await sdistFiles(wheel, one, except);
     for (const { path, bytes } of files) {
-      all.push({ path: `python/${one.name}-${one.version}/${path}`, mode: 0o644, bytes });
+      all.push({ path: `${packageFolder(one)}${path}`, mode: 0o644, bytes });
     }
   }
   return cpuTorch(all);
 }
 
-/** The package of a source archive of pure Python: NAME-VERSION/NAME/. */
-async function sdistFiles(archive: Buffer, one: Requirement): Promise<UnzippedFile[]> {
-  const below = `${one.name}-${one.version}/`;
+/** The package of a source archive of pure Python: NAME-VERSION/NAME/, for most. */
+async function sdistFiles(archive: Buffer, one: Requirement, except: RegExp): Promise<UnzippedFile[]> {
+  const folder = `${one.name}-${one.version}/${SDIST_FOLDERS[one.name] ?? one.name}/`;
+  const below = folder.slice(0, folder.lastIndexOf('/', folder.length - 2) + 1);
   const files: UnzippedFile[] = [];
   for await (const entry of Readable.from([gunzipSync(archive)]).pipe(extract())) {
     const chunks: Buffer[] = [];
     for await (const chunk of entry) chunks.push(chunk as Buffer);
     const { name, type } = entry.header;
-    if (type === 'file' && name.startsWith(`${below}${one.name}/`))
-      files.push({ path: name.slice(below.length), bytes: Buffer.concat(chunks) });
+    const path = name.startsWith(folder) ? name.slice(below.length) : '';
+    if (type === 'file' && path !== '' && !except.test(path))
+      files.push({ path, bytes: Buffer.concat(chunks) });
   }
   if (files.length === 0)
-    throw new EvaluatorError('toolchain_invalid', `${packageKey(one)} holds no folder ${one.name}`);
+    throw new EvaluatorError('toolchain_invalid', `${packageKey(one)} holds no folder ${folder}`);
   return files;
 }

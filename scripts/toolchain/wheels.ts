@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { readVerified, sha256Hex, writeAtomic } from './cache.ts';
+import { OWN_PYTHON } from './interpreters.ts';
 import { packageKey, type Requirement } from './requirements.ts';
 import { runTool } from './run.ts';
 
-// Whatever Python the building machine has, the same files are asked for: those of the volume's own Python.
+// Whatever Python the building machine has, the same files are asked for: those of a Python of the volume.
 const PLATFORMS = ['1', '2010', '2014', '_2_5', '_2_12', '_2_17', '_2_24', '_2_27', '_2_28'];
-const WHEELS = [
-  ...['--only-binary=:all:', '--python-version=3.13', '--implementation=cp'],
-  ...['--abi=cp313', '--abi=abi3', '--abi=none'],
+const wheelsOf = (python: string) => [
+  ...['--only-binary=:all:', `--python-version=${python}`, '--implementation=cp'],
+  ...[`--abi=cp${python.replace('.', '')}`, '--abi=abi3', '--abi=none'],
   ...PLATFORMS.map((version) => `--platform=manylinux${version}_x86_64`),
 ];
 // pip looks at an archive's metadata by running its setup.py: only after its hash was found to be the pinned one.
@@ -18,7 +19,7 @@ const SDISTS = ['--no-binary=:all:'];
 const REMEDY =
   'Building the toolchain needs python3 with pip and a package index once; afterwards its cache is enough.';
 
-/** The files' bytes by `name==version`: from the cache, and what is missing from the package index. */
+/** The files' bytes by their SHA-256: from the cache, and what is missing from the package index. */
 export function fetchWheels(requirements: readonly Requirement[], cache: string): Map<string, Buffer> {
   const fileOf = (requirement: Requirement) => join(cache, 'wheels', requirement.sha256);
   const missing = requirements.filter((one) => !readVerified(fileOf(one), one.sha256));
@@ -32,17 +33,19 @@ export function fetchWheels(requirements: readonly Requirement[], cache: string)
           `No wheel of ${packageKey(one)} has the pinned hash.`,
         );
       }
-      return [packageKey(one), bytes];
+      return [one.sha256, bytes];
     }),
   );
 }
 
-/** pip refuses two versions of a name in one call, and takes either wheels or sources. */
+/** pip refuses two versions of a name in one call, and takes either wheels or sources, for one Python. */
 function roundsOfDistinctNames(requirements: readonly Requirement[]): Requirement[][] {
   const rounds: Requirement[][] = [];
   for (const one of requirements) {
     const free = rounds.find((round) =>
-      round.every((other) => other.name !== one.name && other.form === one.form),
+      round.every(
+        (other) => other.name !== one.name && other.form === one.form && other.python === one.python,
+      ),
     );
     if (free) free.push(one);
     else rounds.push([one]);
@@ -55,7 +58,8 @@ function download(requirements: readonly Requirement[], fileOf: (one: Requiremen
   try {
     const list = requirements.map((one) => `${packageKey(one)} --hash=sha256:${one.sha256}\n`).join('');
     writeFileSync(join(dir, 'requirements.txt'), list);
-    const form = requirements[0]?.form === 'sdist' ? SDISTS : WHEELS;
+    const [first] = requirements;
+    const form = first?.form === 'sdist' ? SDISTS : wheelsOf(first?.python ?? OWN_PYTHON);
     const quiet = ['--quiet', '--disable-pip-version-check', '--no-deps', '--require-hashes'];
     runTool(
       'python3',

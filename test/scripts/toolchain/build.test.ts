@@ -120,7 +120,11 @@ describe('the package table', () => {
   const pinnedKeys = new Set(pinned.map(packageKey));
 
   it('names pinned wheels only, and every pinned wheel', () => {
-    const named = new Set([...readServed().packages].flatMap(([key, { needs }]) => [key, ...needs]));
+    const { packages, others } = readServed();
+    const tables = [packages, ...others.map((one) => one.packages)];
+    const named = new Set(
+      tables.flatMap((table) => [...table].flatMap(([key, { needs }]) => [key, ...needs])),
+    );
     expect([...named].sort()).toEqual([...pinnedKeys].sort());
   });
 

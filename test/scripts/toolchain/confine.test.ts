@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { confine } from '../../../scripts/toolchain/confine.ts';
+import { BUILT_AT, confine } from '../../../scripts/toolchain/confine.ts';
 
 const LOADER = [
   '/etc/ld.so.preload',
@@ -46,6 +46,14 @@ describe('confine', () => {
     expect(() => confine('gcc', library(strings.slice(0, 3)))).toThrowError(
       expect.objectContaining({ code: 'toolchain_invalid', message: expect.stringContaining('/usr/lib:') }),
     );
+  });
+
+  it('overwrites a longer first folder whole', () => {
+    const confined = confine('libpython3.12.so.1.0', library([BUILT_AT, `${BUILT_AT}/include`]));
+    expect(confined.toString('latin1').split('\0').slice(1, -1)).toEqual([
+      BUILT_AT.replace('/home', '/sys/'),
+      `${BUILT_AT}/include`,
+    ]);
   });
 
   it('refuses a library whose paths are no longer known', () => {

@@ -39,6 +39,31 @@ describe('selectFor', () => {
     ]);
   });
 
+  it('has another Python, with packages of its own, for the tasks that ask for it and for no other', () => {
+    const mailman = { python: ['mailman==3.3.8', 'pytest==8.4.1'], apt: [], interpreters: ['3.12'] };
+    const { wheels, otherWheels, groups, served } = selectFor([
+      mailman,
+      { python: ['numpy==2.3.1'], apt: [] },
+    ]);
+    expect(groups).toEqual(new Set(['python3.12']));
+    expect([...(otherWheels.get('3.12') ?? [])]).toEqual(
+      expect.arrayContaining([
+        'mailman==3.3.8',
+        'sqlalchemy==2.0.44',
+        'pytest==8.4.1',
+        'pytest-json-ctrf==0.3.5',
+      ]),
+    );
+    expect([...wheels]).toContain('numpy==2.3.1');
+    expect([...wheels, ...served.packages.keys()]).not.toContain('mailman==3.3.8');
+    expect([...(otherWheels.get('3.12') ?? [])]).not.toContain('numpy==2.3.1');
+  });
+
+  it.each([['3.12.2'], ['3.11'], ['>=3.12']])('has no Python for a request for %s', (version) => {
+    const selection = selectFor([{ python: [], apt: [], interpreters: [version] }]);
+    expect(selection).toEqual(BASE_SELECTION);
+  });
+
   it('adds nothing for what is not served', () => {
     expect(selectFor([{ python: ['torch==2.7.1'], apt: ['ffmpeg'] }])).toEqual(BASE_SELECTION);
   });
@@ -53,5 +78,16 @@ describe('frontTables', () => {
     expect(text(selection, 'apt-packages.txt')).toMatch(/^sshpass /m);
     expect(text(selection, 'apt-packages.txt')).not.toMatch(/^expect /m);
     expect(text(selection, 'apt-packages.txt')).toMatch(/^curl$/m);
+  });
+
+  it('says which other Pythons there are, and what each has', () => {
+    const selection = selectFor([{ python: ['mailman==3.3.8'], apt: [], interpreters: ['3.12'] }]);
+    expect(text(selection, 'pythons.txt')).toBe('3.12 3.12.1\n');
+    expect(text(selection, 'packages-3.12.txt')).toMatch(/^mailman==3.3.8 /m);
+    expect(text(selection, 'packages.txt')).not.toMatch(/^mailman/m);
+    expect(frontTables(BASE_SELECTION).map(({ path }) => path)).toEqual([
+      'front/lib/packages.txt',
+      'front/lib/apt-packages.txt',
+    ]);
   });
 });

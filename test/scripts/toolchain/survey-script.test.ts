@@ -6,6 +6,18 @@ const SERVED = {
     ['pytest==8.4.1', { needs: [], groups: [] }],
     ['pytest-json-ctrf==0.3.5', { needs: [], groups: [] }],
   ]),
+  others: [
+    {
+      interpreter: {
+        python: '3.12',
+        version: '3.12.1',
+        artifact: 'a:b:1:jar:c',
+        sha256: 'a'.repeat(64),
+        group: 'python3.12',
+      },
+      packages: new Map([['mailman==3.3.8', { needs: [], groups: [] }]]),
+    },
+  ],
   apt: new Map([['curl', { groups: [] }]]),
 };
 const USUAL = `#!/bin/bash
@@ -37,7 +49,11 @@ describe('unservedOf', () => {
     ['uvx -w numpy==2.3.0 pytest', ['python numpy==2.3.0']],
     ['uvx --with=pytest==8.0.0,rich pytest', ['python pytest==8.0.0', 'python rich']],
     ['uvx -p 3.11 -w pytest==8.4.1 pytest', ['Python 3.11']],
-    ['uv venv --python=3.12 .tb', ['Python 3.12']],
+    ['uv venv --python=3.12 .tb', []],
+    ['uv venv -p 3.12.2 .tb', ['Python 3.12.2']],
+    ['uv venv -p 3.12 .tb && uv pip install mailman==3.3.8 numpy==2.3.1', ['python numpy==2.3.1']],
+    ['uvx -p 3.13 -w mailman==3.3.8 pytest', ['python mailman==3.3.8']],
+    ['uvx -p 3.12 -w pytest==8.4.1 pytest', ['python pytest==8.4.1']],
     ['uvx -p 3.13.5 -w pytest==8.4.1 pytest', []],
     ['pip install PyTest_Json.Ctrf==0.3.5 psutil==7.0.0', ['python psutil==7.0.0']],
     ['uv pip install mailman', ['python mailman']],
@@ -61,6 +77,7 @@ describe('requestsOf', () => {
     expect(requestsOf(`${USUAL}apt-get install -y expect\nuvx -w torch pytest\n`)).toEqual({
       python: ['pytest==8.4.1', 'pytest-json-ctrf==0.3.5', 'torch'],
       apt: ['curl', 'expect'],
+      interpreters: ['3.13'],
     });
   });
 });

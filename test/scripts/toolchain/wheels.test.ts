@@ -10,6 +10,7 @@ import { scratchFolder } from '../../support/scratch.ts';
 const WHEEL = Buffer.from('bytes of a wheel');
 const REQUIREMENT: Requirement = {
   form: 'wheel',
+  python: null,
   name: 'demo',
   version: '1.0',
   sha256: createHash('sha256').update(WHEEL).digest('hex'),
@@ -33,7 +34,7 @@ function cached(bytes: Buffer): void {
 describe('fetchWheels', () => {
   it('needs no network for a wheel that the cache has', () => {
     cached(WHEEL);
-    expect(fetchWheels([REQUIREMENT], cache).get('demo==1.0')).toEqual(WHEEL);
+    expect(fetchWheels([REQUIREMENT], cache).get(REQUIREMENT.sha256)).toEqual(WHEEL);
   });
 
   it('does not take a cached wheel with another hash', () => {
