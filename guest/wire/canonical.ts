@@ -1,4 +1,5 @@
 import { EvaluatorError } from '../errors.ts';
+import { verifyShape } from './canonical-shape.ts';
 
 /** What canonical JSON can say: no floats, no bytes, no undefined (spec/01). */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -108,9 +109,11 @@ export function decodeCanonical(bytes: Uint8Array, maxBytes: number): Json {
     );
   }
   const received = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = received.toString('latin1');
+  verifyShape(text);
   let value: unknown;
   try {
-    value = JSON.parse(received.toString('latin1'));
+    value = JSON.parse(text);
   } catch (cause) {
     throw new EvaluatorError('json_malformed', 'document is not JSON', { cause });
   }
