@@ -172,12 +172,14 @@ export async function startLocalChallenge(
   const mechanism = parseMechanism(mechanismBytes);
   const rootDer = parseRoot(config.tdx_root_pem);
   const issuer = await loadIssuer(config.state_dir);
-  const identity = await loadIdentity(config, now());
   const reviews = reviewsOf(config);
   const labels = await labelsOf(config);
   const ledger = openLedger(join(config.state_dir, 'ledger.sqlite'));
   const agentHash = sha256Hex(agentZip);
   const resumed = openRun(ledger, config, agentHash, now());
+  // A resumed run's guest believes the CA of its plan, and no newer one.
+  const untilMs = now() + (resumed ? 0 : config.plan_ttl_ms);
+  const identity = await loadIdentity(config, now(), untilMs);
   const { port, keyReleasePort } = portsOf(config, resumed);
   const challenge = await startChallenge({
     ledger,

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EvaluatorError } from '../../guest/errors.ts';
-import { parseAssignment } from '../../guest/wire/assignment.ts';
+import { parseAssignment, REVIEW_WINDOW_MS } from '../../guest/wire/assignment.ts';
 import { decodeCanonical, encodeCanonical } from '../../guest/wire/canonical.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
 import {
@@ -118,7 +118,6 @@ export async function startLocalReview(config: ReviewConfig, deps: LocalReviewDe
   const { agentZip, rules, corpus, terms } = readInputs(config);
   const rootDer = parseRoot(config.tdx_root_pem);
   const issuer = await loadIssuer(config.state_dir);
-  const identity = await loadIdentity(config, now());
   const ledger = deps.openLedger(join(config.state_dir, 'ledger.sqlite'));
   const agentHash = sha256Hex(agentZip);
   const root = planRootOf(issuer);
@@ -144,6 +143,9 @@ export async function startLocalReview(config: ReviewConfig, deps: LocalReviewDe
   if (judged) writeOutcome(config, ledger, judged.session.sessionId);
   service.upkeep();
   const resumed = openSession(ledger, agentHash);
+  // A resumed guest believes the CA of its assignment, and no newer one.
+  const untilMs = now() + (resumed ? 0 : REVIEW_WINDOW_MS);
+  const identity = await loadIdentity(config, now(), untilMs);
   const server = await startServer({
     route: service.route,
     identity,
