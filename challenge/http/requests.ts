@@ -8,7 +8,7 @@ import { GrowingBuffer } from './growing-buffer.ts';
 const DUMMY_TOKEN_SHA256 = randomBytes(32);
 
 /** The bearer token of a request, or an empty string. */
-export function bearerToken(request: IncomingMessage): string {
+function bearerToken(request: IncomingMessage): string {
   return /^Bearer ([\x21-\x7e]{1,256})$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
 }
 

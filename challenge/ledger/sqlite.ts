@@ -6,6 +6,7 @@ import { openDatabase, transaction } from './database.ts';
 import type { Attempt, Grant, GrantFacts, NewAttempt, StoredStart } from './grants.ts';
 import type { HistoryEntry, Ledger, NewRun, Run, StoredReceipt } from './ledger.ts';
 import { AWAITING, nextState, type RunEvent, type RunState } from './machine.ts';
+import { verifyOperatorReason } from './operator-reason.ts';
 import { toHistory, toReceipt, toRun } from './rows.ts';
 import {
   attemptRun,
@@ -220,9 +221,7 @@ export class SqliteLedger implements Ledger {
   }
 
   reopen(evalRunId: string, reason: string, nowMs: number): void {
-    if (!/^[\x20-\x7e]{1,500}$/.test(reason) || reason.trim() === '') {
-      throw new EvaluatorError('reopen_reason_invalid', 'reopen: say why, in 1 to 500 printable characters');
-    }
+    verifyOperatorReason(reason);
     this.#transaction(() => this.#move(this.#known(evalRunId), 'reopen', null, nowMs, reason));
   }
 

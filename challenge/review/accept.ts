@@ -61,7 +61,7 @@ export async function judgeReview(
 }
 
 /** Writes a judgement into the ledger; a parked session that cannot be judged yet stays as it is. */
-export function settleReview(
+function settleReview(
   ledger: ReviewLedger,
   { sessionId, state }: Session,
   judgement: ReviewJudgement,

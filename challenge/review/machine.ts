@@ -89,7 +89,8 @@ export const OPEN = [
   'received',
   'parked',
 ] as const satisfies readonly SessionState[];
-export function isUndecided(state: SessionState): boolean {
+
+function isUndecided(state: SessionState): boolean {
   return OPEN.some((open) => open === state);
 }
 

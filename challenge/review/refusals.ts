@@ -20,9 +20,3 @@ export function verifyTaking(session: Session, assignment: StoredAssignment, now
   if (!awaiting)
     throw new EvaluatorError('review_closed', `review: its session is closed (${session.state})`);
 }
-
-/** @throws reopen_reason_invalid. */
-export function verifyOperatorReason(reason: string): void {
-  if (/^[\x20-\x7e]{1,500}$/.test(reason) && reason.trim() !== '') return;
-  throw new EvaluatorError('reopen_reason_invalid', 'operator: say why, in 1 to 500 printable characters');
-}

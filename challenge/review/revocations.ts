@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { decodeCanonical, encodeCanonical } from '../../guest/wire/canonical.ts';
 import { int, parseSchema, sha256 } from '../../guest/wire/scalars.ts';
-import { verifyOperatorReason } from './refusals.ts';
+import { verifyOperatorReason } from '../ledger/operator-reason.ts';
 
 const MAX_BYTES = 1024 * 1024;
 

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Code, EvaluatorError } from '../../guest/errors.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
 import { openDatabase, transaction } from '../ledger/database.ts';
+import { verifyOperatorReason } from '../ledger/operator-reason.ts';
 import type {
   Announcement,
   Conclusion,
@@ -15,7 +16,7 @@ import type {
   StoredReport,
 } from './ledger.ts';
 import { AWAITING_REPORT, nextSessionState, type SessionState, verifyNoStandingSession } from './machine.ts';
-import { verifyCurrent, verifyOperatorReason, verifyTaking } from './refusals.ts';
+import { verifyCurrent, verifyTaking } from './refusals.ts';
 import * as insert from './sqlite-insert.ts';
 import { move, noteCreated } from './sqlite-move.ts';
 import * as select from './sqlite-select.ts';

@@ -1,4 +1,4 @@
-import { type Code, EvaluatorError } from '../../guest/errors.ts';
+import type { Code } from '../../guest/errors.ts';
 import { type Assignment, parseAssignment, verifyAssignment } from '../../guest/wire/assignment.ts';
 import { decodeCanonical } from '../../guest/wire/canonical.ts';
 import type { PlanRoot } from '../../guest/wire/plan-signature.ts';
@@ -173,10 +173,4 @@ export async function verifyReview(input: ReviewInput): Promise<ReviewVerdict> {
   });
   const verified = checks.every(({ status }) => status === 'ok');
   return { checks, review: verified ? review : null };
-}
-
-/** Throws the refusal that a list ended with. */
-export function throwFailure(checks: readonly CheckReport[]): never {
-  const failed = checks.find(({ status }) => status === 'failed');
-  throw new EvaluatorError(failed?.code ?? 'verifier_failed', `review, ${failed?.name}: ${failed?.detail}`);
 }

@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { QuoteVerifier } from '@phala/dcap-qvl';
-import { isDebugTd, type TdxQuote } from '../../guest/attest/quote.ts';
+import { hasIntelSeam, isDebugTd, type TdxQuote } from '../../guest/attest/quote.ts';
 import { type Code, EvaluatorError } from '../../guest/errors.ts';
 import { NAMES, parseChain, verifyChain } from './certificates.ts';
 import { type Collateral, readTcbInfo, type TcbInfo, verifyCollateralWindow } from './collateral.ts';
@@ -99,7 +99,7 @@ async function verifyRevocation(chains: Chains, { collateral, nowMs }: DcapInput
 }
 
 function verifySeam(quote: TdxQuote): void {
-  if (!/^0+$/.test(quote.mrSignerSeam) || !/^0+$/.test(quote.seamAttributes)) {
+  if (!hasIntelSeam(quote)) {
     throw new EvaluatorError('seam_signer_invalid', "quote: the TDX module is not Intel's (mrsigner_seam)");
   }
 }

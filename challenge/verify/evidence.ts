@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { type RuntimeClaims, readRuntimeClaims, verifyMrConfigId } from '../../guest/attest/event-log.ts';
+import { verifyStorageFs } from '../../guest/attest/evidence.ts';
 import { isDebugTd, parseQuote, type TdxQuote } from '../../guest/attest/quote.ts';
 import { measurementOf, verifyReplay } from '../../guest/attest/registers.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
@@ -82,9 +83,7 @@ function verifyRegisters(quote: TdxQuote, eventLog: readonly WireEvent[]): Runti
   verifyReplay(quote, eventLog);
   const claims = readRuntimeClaims(eventLog);
   verifyMrConfigId(quote, claims.composeHash);
-  if (claims.storageFs !== 'ext4') {
-    throw new EvaluatorError('storage_fs_not_ext4', `event log: storage-fs is ${claims.storageFs}, not ext4`);
-  }
+  verifyStorageFs(claims);
   return claims;
 }
 

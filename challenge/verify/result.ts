@@ -30,7 +30,7 @@ export const RESULT_CHECKS = [
   'vm_shape',
 ] as const;
 /** Not part of the list: what a RESULT alone cannot show. */
-export const BEHAVIOURAL_CHECK = 'behavioural_score';
+const BEHAVIOURAL_CHECK = 'behavioural_score';
 export const GRANT_CHECK = 'grant';
 
 export interface ResultInput extends TrustPolicy {

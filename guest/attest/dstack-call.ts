@@ -8,7 +8,7 @@ const MAX_REPLY_BYTES = 8 * 1024 * 1024;
 const MAX_REPLY_DEPTH = 16;
 
 /** Text of the guest agent for a message of ours: printable ASCII, capped. */
-export function quoteAgentText(text: unknown): string {
+function quoteAgentText(text: unknown): string {
   const printable = String(text).replace(/[^\x20-\x7e]/g, '?');
   return JSON.stringify(printable.slice(0, MAX_ERROR_TEXT));
 }

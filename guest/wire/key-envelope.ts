@@ -2,7 +2,6 @@ import {
   createCipheriv,
   createDecipheriv,
   createHash,
-  createPrivateKey,
   createPublicKey,
   diffieHellman,
   generateKeyPairSync,
@@ -17,9 +16,8 @@ import { parseSchema } from './scalars.ts';
 const INFO = 'cvm-evaluator/key-release/v3';
 const TAG_BYTES = 16;
 const MAX_PLAIN_BYTES = 1024 * 1024;
-/** DER prefixes of X25519 keys (RFC 8410). */
+/** DER prefix of an X25519 public key (RFC 8410). */
 const SPKI_PREFIX = Buffer.from('302a300506032b656e032100', 'hex');
-const PKCS8_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex');
 
 /** What a reply is bound to besides its key (AAD). */
 export interface EnvelopeContext {
@@ -33,11 +31,6 @@ export interface EnvelopeContext {
 export function recipientKey(): { privateKey: KeyObject; publicHex: string } {
   const { privateKey } = generateKeyPairSync('x25519');
   return { privateKey, publicHex: publicHexOf(privateKey) };
-}
-
-/** A private key from its 32 raw bytes, for vectors. */
-export function x25519PrivateKey(raw: Buffer): KeyObject {
-  return createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, raw]), format: 'der', type: 'pkcs8' });
 }
 
 function publicHexOf(privateKey: KeyObject): string {

@@ -117,16 +117,6 @@ export const reviewFailureSchema = z.strictObject({
 });
 export type ReviewFailure = z.infer<typeof reviewFailureSchema>;
 
-/** What the challenge makes of a report (spec/09). */
-export const REVIEW_OUTCOMES = [
-  'allow',
-  'reject',
-  'escalate',
-  'trust_failed',
-  'verifier_unavailable',
-] as const;
-export type ReviewOutcome = (typeof REVIEW_OUTCOMES)[number];
-
 /** Reads a posted report. @throws json_*, schema_invalid. */
 export function parseReviewSubmission(bytes: Uint8Array): ReviewSubmission {
   return parseSchema(

@@ -1,4 +1,6 @@
+import type { Run } from '../../challenge/ledger/ledger.ts';
 import { RUN_STATES, TRANSITIONS } from '../../challenge/ledger/machine.ts';
+import type { Session } from '../../challenge/review/ledger.ts';
 import { SESSION_STATES, SESSION_TRANSITIONS } from '../../challenge/review/machine.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 import type { Ledgers } from './open.ts';
@@ -25,34 +27,36 @@ export interface Step {
   at_ms: number;
 }
 
+const runStanding = ({ evalRunId, agentHash, state, reasonCode }: Run): Standing => ({
+  kind: 'run',
+  id: evalRunId,
+  agent_hash: agentHash,
+  state,
+  reason_code: reasonCode,
+});
+
+const reviewStanding = ({ sessionId, agentHash, state, reasonCode }: Session): Standing => ({
+  kind: 'review',
+  id: sessionId,
+  agent_hash: agentHash,
+  state,
+  reason_code: reasonCode,
+});
+
 /** Everything that the ledger has, as it stands. */
 export function standings({ runs, reviews }: Ledgers): Standing[] {
   return [
-    ...runs.runsIn(RUN_STATES).map(
-      (run): Standing => ({
-        kind: 'run',
-        id: run.evalRunId,
-        agent_hash: run.agentHash,
-        state: run.state,
-        reason_code: run.reasonCode,
-      }),
-    ),
-    ...reviews.sessionsIn(SESSION_STATES).map(
-      (session): Standing => ({
-        kind: 'review',
-        id: session.sessionId,
-        agent_hash: session.agentHash,
-        state: session.state,
-        reason_code: session.reasonCode,
-      }),
-    ),
+    ...runs.runsIn(RUN_STATES).map(runStanding),
+    ...reviews.sessionsIn(SESSION_STATES).map(reviewStanding),
   ];
 }
 
 /** The run or review of this id. @throws run_unknown. */
-export function standingOf(ledgers: Ledgers, id: string): Standing {
-  const found = standings(ledgers).find((one) => one.id === id);
-  if (found) return found;
+export function standingOf({ runs, reviews }: Ledgers, id: string): Standing {
+  const run = runs.run(id);
+  if (run) return runStanding(run);
+  const session = reviews.session(id);
+  if (session) return reviewStanding(session);
   throw new EvaluatorError('run_unknown', `ledger: no run and no review session ${JSON.stringify(id)}`);
 }
 

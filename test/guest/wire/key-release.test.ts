@@ -1,8 +1,9 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { taskKey } from '../../../guest/tasks/task-key.ts';
 import { encodeCanonical } from '../../../guest/wire/canonical.ts';
-import { openKeys, recipientKey, sealKeys, x25519PrivateKey } from '../../../guest/wire/key-envelope.ts';
+import { openKeys, recipientKey, sealKeys } from '../../../guest/wire/key-envelope.ts';
 import {
   type KeyReleaseBinding,
   keyReleasePreimage,
@@ -11,6 +12,12 @@ import {
   releasedKeysSchema,
 } from '../../../guest/wire/key-release.ts';
 import { codeOf } from '../../support/throws.ts';
+
+/** An X25519 private key from its 32 raw bytes (RFC 8410). */
+function privateKeyOf(raw: Buffer): KeyObject {
+  const prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
+  return createPrivateKey({ key: Buffer.concat([prefix, raw]), format: 'der', type: 'pkcs8' });
+}
 
 const vectors = JSON.parse(readFileSync(new URL('../../vectors/key-release.json', import.meta.url), 'utf8'));
 const { report_data_v3: bound, task_keys: taskKeys, key_reply: vector } = vectors;
@@ -49,13 +56,13 @@ describe('task keys', () => {
 });
 
 describe('the envelope of a key reply', () => {
-  const recipient = x25519PrivateKey(Buffer.from(vector.recipient_private_key, 'hex'));
+  const recipient = privateKeyOf(Buffer.from(vector.recipient_private_key, 'hex'));
   const keys = releasedKeysSchema.parse(vector.released_keys);
   const reply = keyReplySchema.parse(vector.reply);
   if (!reply.released) throw new Error('the vector is a released reply');
 
   it('is that of the vector, both ways', () => {
-    const ephemeral = x25519PrivateKey(Buffer.from(vector.ephemeral_private_key, 'hex'));
+    const ephemeral = privateKeyOf(Buffer.from(vector.ephemeral_private_key, 'hex'));
     const iv = Buffer.from(vector.iv, 'hex');
     expect(sealKeys(keys, vector.recipient_public_key, vector.context, ephemeral, iv)).toEqual(reply);
     expect(openKeys(reply, recipient, vector.context)).toEqual(keys);
