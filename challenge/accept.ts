@@ -1,8 +1,9 @@
+import { verifyPlanAgainstMechanism } from '../guest/consensus/plan-mechanism.ts';
 import { type Code, EvaluatorError, isEvaluatorError } from '../guest/errors.ts';
 import type { Allowlist } from '../guest/wire/measurement.ts';
 import { parseMechanism } from '../guest/wire/mechanism.ts';
 import { type EvalPlan, parsePlan } from '../guest/wire/plan.ts';
-import type { PlanRoot } from '../guest/wire/plan-signature.ts';
+import { type PlanRoot, verifyPlanSignatures } from '../guest/wire/plan-signature.ts';
 import { parseResult, type Result } from '../guest/wire/result.ts';
 import { behaviouralScore } from './behavioural-score.ts';
 import { type Eligibility, eligibilityOf } from './eligible.ts';
@@ -41,16 +42,53 @@ export type Judgement =
   | { kind: 'rejected'; reason: Code }
   | { kind: 'outage'; reason: Code };
 
-/** What is left when the RESULT itself verifies: the grant it was made under, and the review before it. */
-function verifyAdmitted(
+/**
+ * Why nothing can be judged: the stored plan is this challenge's own, so that one which does not fit what it is
+ * configured with now says nothing about a RESULT.
+ */
+function planTrouble({ planBytes }: Run, { planRoot, mechanismBytes }: AcceptancePolicy): Code | null {
+  try {
+    const plan = parsePlan(planBytes);
+    verifyPlanSignatures(plan, planRoot);
+    verifyPlanAgainstMechanism(plan, parseMechanism(mechanismBytes));
+    return null;
+  } catch (error) {
+    if (isEvaluatorError(error)) return error.code;
+    throw error;
+  }
+}
+
+/** The grant that a verified RESULT was made under; null when it is a good one, or none was needed. */
+function grantRefusal(
   plan: EvalPlan,
   { score_record: { grant_id: grantId } }: Result,
   { quote, claims }: VerifiedEvidence,
   file: GrantFile,
+): Judgement | null {
+  if (plan.key_release === null) return null;
+  try {
+    verifyGrant({ grantId, quote, claims }, file);
+    return null;
+  } catch (error) {
+    if (isEvaluatorError(error)) return { kind: 'rejected', reason: error.code };
+    throw error;
+  }
+}
+
+/** The review that admitted the run; null when it stands, or none was needed. */
+function reviewRefusal(
+  { authorizing_review_digest: digest }: EvalPlan,
   { reviews }: AcceptancePolicy,
-): void {
-  if (plan.key_release !== null) verifyGrant({ grantId, quote, claims }, file);
-  if (plan.authorizing_review_digest !== null) reviews.verifyStanding(plan.authorizing_review_digest);
+): Judgement | null {
+  if (digest === null) return null;
+  try {
+    reviews.verifyStanding(digest);
+    return null;
+  } catch (error) {
+    if (!isEvaluatorError(error)) throw error;
+    // That it was taken back speaks against the RESULT; of anything else only this challenge can be the cause.
+    return { kind: error.code === 'review_revoked' ? 'rejected' : 'outage', reason: error.code };
+  }
 }
 
 /**
@@ -64,6 +102,8 @@ export async function judge(
   policy: AcceptancePolicy,
   nowMs: number,
 ): Promise<Judgement> {
+  const trouble = planTrouble(run, policy);
+  if (trouble !== null) return { kind: 'outage', reason: trouble };
   const result = parseResult(receipt.resultBytes);
   let collateral: unknown;
   try {
@@ -88,13 +128,10 @@ export async function judge(
     const reason = failedCheck(checks)?.code ?? 'verifier_failed';
     return { kind: isOutage(reason) ? 'outage' : 'rejected', reason };
   }
-  try {
-    verifyAdmitted(parsePlan(run.planBytes), result, evidence, file, policy);
-  } catch (error) {
-    if (isEvaluatorError(error)) return { kind: 'rejected', reason: error.code };
-    throw error;
-  }
-  return scored(parsePlan(run.planBytes), result, policy);
+  const plan = parsePlan(run.planBytes);
+  return (
+    grantRefusal(plan, result, evidence, file) ?? reviewRefusal(plan, policy) ?? scored(plan, result, policy)
+  );
 }
 
 /** Labels that are not at hand are an outage of this challenge: the run waits, and is not the agent's to lose. */

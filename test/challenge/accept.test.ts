@@ -4,7 +4,7 @@ import { PARKED_FOR_MS } from '../../challenge/ledger/parking.ts';
 import { EvaluatorError } from '../../guest/errors.ts';
 import { type TestChallenge, testChallenge } from '../support/challenge-in-process.ts';
 import { withTcbInfo } from '../support/evidence.ts';
-import { NOW_MS, testPlatform } from '../support/valid-result.ts';
+import { MECHANISM_BYTES, NOW_MS, testPlatform } from '../support/valid-result.ts';
 
 let challenge: TestChallenge;
 afterEach(() => challenge.close());
@@ -66,6 +66,35 @@ describe('a verifier outage', () => {
     challenge = await testChallenge({ collateral: async () => foreign }, platform);
     await challenge.post(challenge.body);
     expect(await challenge.state()).toMatchObject({ state: 'parked', reason_code: 'collateral_untrusted' });
+  });
+});
+
+describe("what the challenge itself keeps, and cannot judge by, is not the agent's to lose", () => {
+  it('a mechanism or a root that was replaced while the run was open', async () => {
+    challenge = await testChallenge({ mechanismBytes: Buffer.concat([MECHANISM_BYTES, Buffer.from('#')]) });
+    await challenge.post(challenge.body);
+    expect(await challenge.state()).toMatchObject({
+      state: 'parked',
+      reason_code: 'mechanism_digest_mismatch',
+    });
+    await challenge.close();
+    challenge = await testChallenge({ planRoot: { publicKey: 'ab'.repeat(32), challengeId: 'challenge-1' } });
+    await challenge.post(challenge.body);
+    expect(await challenge.state()).toMatchObject({ state: 'parked' });
+  });
+
+  it.each([
+    ['review_revocations_missing', 'parked'],
+    ['review_missing', 'parked'],
+    ['review_revoked', 'rejected'],
+  ] as const)('a review of which it says %s: %s', async (code, state) => {
+    const verifyStanding = () => {
+      throw new EvaluatorError(code, 'the review');
+    };
+    const reviewed = { authorizing_review_digest: 'ab'.repeat(32) };
+    challenge = await testChallenge({ reviews: { verifyStanding } }, undefined, reviewed);
+    await challenge.post(challenge.body);
+    expect(await challenge.state()).toMatchObject({ state, reason_code: code });
   });
 });
 
