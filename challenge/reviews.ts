@@ -14,16 +14,15 @@ export interface ReviewStore {
   verifyStanding(reviewDigest: string): void;
 }
 
-/** For a challenge without reviews: it admits nobody, so nothing ranked is prepared. */
-export const NO_REVIEWS: ReviewStore = {
-  admit: async () => {
-    throw new EvaluatorError(
-      'review_missing',
-      'prepare: a ranked run needs a review, and none are kept here',
-    );
-  },
-  verifyStanding: () => undefined,
-};
+function noneKept(): never {
+  throw new EvaluatorError(
+    'review_missing',
+    'challenge: a ranked run needs a review, and none are kept here',
+  );
+}
+
+/** For a challenge without reviews: it admits nobody, so nothing ranked is prepared, and none that was is accepted. */
+export const NO_REVIEWS: ReviewStore = { admit: async () => noneKept(), verifyStanding: noneKept };
 
 /**
  * At a desk, where a ranked run of one's own agent needs no review: every plan names a statement that says so

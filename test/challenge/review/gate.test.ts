@@ -135,6 +135,7 @@ describe('an accepted allow', () => {
 it('without reviews nobody is admitted; at a desk, under a digest that is no review', async () => {
   expect(await refusal()).toBe('review_missing');
   expect(await rejectionCode(NO_REVIEWS.admit(HASH, NOW_MS))).toBe('review_missing');
+  expect(codeOf(() => NO_REVIEWS.verifyStanding(HASH))).toBe('review_missing');
   const { digest } = await UNREVIEWED.admit(HASH, NOW_MS);
   expect(codeOf(() => challenge.gate.verifyStanding(digest))).toBe('review_missing');
 });
