@@ -10,15 +10,11 @@ import { EvaluatorError } from '../../guest/errors.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
 import { Memo } from './memo.ts';
 
-function parseCrl(der: Buffer, what: string): X509Crl {
-  try {
-    const crl = new X509Crl(der);
-    // A critical extension narrows what a CRL speaks for (delta, indirect): such a CRL proves nothing here.
-    if (crl.extensions.some((extension) => extension.critical)) throw new Error('unknown critical extension');
-    return crl;
-  } catch (cause) {
-    throw new EvaluatorError('crl_malformed', `${what}: not a complete X.509 CRL`, { cause });
-  }
+function parseCrl(der: Buffer): X509Crl {
+  const crl = new X509Crl(der);
+  // A critical extension narrows what a CRL speaks for (delta, indirect): such a CRL proves nothing here.
+  if (crl.extensions.some((extension) => extension.critical)) throw new Error('unknown critical extension');
+  return crl;
 }
 
 async function isIssuedBy(crl: X509Crl, issuer: ParsedCertificate): Promise<boolean> {
@@ -39,16 +35,22 @@ interface ReadCrl {
 const CRLS = new Memo<ReadCrl>(64);
 
 async function readCrl(der: Buffer, issuer: X509Certificate, what: string): Promise<ReadCrl> {
-  const crl = parseCrl(der, what);
-  if (!(await isIssuedBy(crl, new ParsedCertificate(issuer.raw)))) {
-    const message = `${what}: not issued by ${issuer.subject.replaceAll('\n', ', ')}`;
-    throw new EvaluatorError('collateral_untrusted', message);
+  // The library parses some fields, and fails, only when they are asked for.
+  try {
+    const crl = parseCrl(der);
+    if (!(await isIssuedBy(crl, new ParsedCertificate(issuer.raw)))) {
+      const message = `${what}: not issued by ${issuer.subject.replaceAll('\n', ', ')}`;
+      throw new EvaluatorError('collateral_untrusted', message);
+    }
+    return {
+      thisUpdate: crl.thisUpdate,
+      nextUpdateMs: crl.nextUpdate?.getTime() ?? Number.NaN,
+      revoked: new Set(crl.entries.map((entry) => serial(entry.serialNumber))),
+    };
+  } catch (cause) {
+    if (cause instanceof EvaluatorError) throw cause;
+    throw new EvaluatorError('crl_malformed', `${what}: not a complete X.509 CRL`, { cause });
   }
-  return {
-    thisUpdate: crl.thisUpdate,
-    nextUpdateMs: crl.nextUpdate?.getTime() ?? Number.NaN,
-    revoked: new Set(crl.entries.map((entry) => serial(entry.serialNumber))),
-  };
 }
 
 const serial = (hex: string): bigint => BigInt(`0x${hex}`);

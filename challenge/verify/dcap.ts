@@ -56,8 +56,8 @@ async function ofCollateral<T>(field: keyof Collateral, look: () => Promise<T>):
   try {
     return await look();
   } catch (cause) {
-    if (!(cause instanceof EvaluatorError)) throw cause;
-    throw new EvaluatorError('collateral_untrusted', `collateral: ${field}: ${cause.message}`, { cause });
+    const problem = cause instanceof Error ? cause.message : 'unknown';
+    throw new EvaluatorError('collateral_untrusted', `collateral: ${field}: ${problem}`, { cause });
   }
 }
 
