@@ -1,27 +1,41 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+
+/** A file beside `path` that only its owner may read, whole on the disk before it is given its name. */
+function writeUnnamed(path: string, data: string | Buffer): string {
+  const unnamed = `${path}.${randomBytes(6).toString('hex')}`;
+  writeFileSync(unnamed, data, { mode: 0o600, flag: 'wx', flush: true });
+  return unnamed;
+}
 
 /** Writes a file that only its owner may read; a reader sees the old file or the new one, never half. */
 export function writeSecret(path: string, data: string | Buffer): void {
-  const unfinished = `${path}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(unfinished, data, { mode: 0o600, flag: 'wx', flush: true });
-  renameSync(unfinished, path);
+  renameSync(writeUnnamed(path, data), path);
 }
 
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+const isCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code;
+
+/** Gives a new secret its name, unless another process was faster: then that one's is the secret. */
+function nameFirst(unnamed: string, path: string): void {
+  try {
+    linkSync(unnamed, path);
+  } catch (error) {
+    if (!isCode(error, 'EEXIST')) throw error;
+  } finally {
+    unlinkSync(unnamed);
+  }
 }
 
-/** The secret kept at `path`, made and kept there the first time. */
+/** The secret kept at `path`, made and kept there the first time, by whichever process comes first. */
 export async function keptSecret(path: string, make: () => string | Promise<string>): Promise<string> {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if (!isMissing(error)) throw error;
-    const made = await make();
-    writeSecret(path, made);
-    return made;
+    if (!isCode(error, 'ENOENT')) throw error;
+    nameFirst(writeUnnamed(path, await make()), path);
+    return readFileSync(path, 'utf8');
   }
 }
 
