@@ -11,6 +11,12 @@ import { isStartable } from './startable.ts';
 /** entry.sh's word that test.sh was run and has ended; nothing inside can make the holder exit. */
 const TESTS_ENDED = 100;
 
+/**
+ * The engine's name server has no way out of a container whose network was closed, and lets every request wait for its
+ * timeout: services that look names up would be as good as gone. This machine's own port refuses at once.
+ */
+const NO_NAMES = 'echo nameserver 127.0.0.1 >/etc/resolv.conf';
+
 /** How often the VM's free disk is looked at while tests run: what an agent left may be what they start. */
 const DISK_LOOK_MS = 250;
 
@@ -172,7 +178,16 @@ export async function runLiveVerifier(
   try {
     if (!(await isStartable(context.engine, target.containerId))) return 'broken';
     const execId = await context.engine.createExec(target.containerId, {
-      command: [...SHELL, `${TOOLS}/entry.sh`, 'live', target.commitment],
+      command: [
+        ...SHELL,
+        '-c',
+        `${NO_NAMES}; exec "$@"`,
+        'sh',
+        ...SHELL,
+        `${TOOLS}/entry.sh`,
+        'live',
+        target.commitment,
+      ],
       env: [],
       workingDir: '/',
       user: '0',
