@@ -43,7 +43,7 @@ export interface LocalChallenge extends Challenge {
 const tokenPath = (config: ChallengeConfig, evalRunId: string): string =>
   join(config.state_dir, `run-token-${evalRunId}`);
 
-/** The open run that an earlier process prepared for this agent; without its token nobody was told of it. */
+/** The open run that an earlier process prepared for this agent, whose token is there to be told. */
 function openRun(ledger: Ledger, config: ChallengeConfig, agentHash: string, nowMs: number): Run | undefined {
   return ledger
     .runsIn(OPEN)
@@ -129,7 +129,7 @@ async function prepare(
   preparation: Preparation,
 ): Promise<Pick<Run, 'evalRunId' | 'planBytes'>> {
   const { agentZip, mechanism, identity, challenge, nowMs } = preparation;
-  const { plan, planBytes, runToken } = await prepareRun(
+  const { plan, planBytes } = await prepareRun(
     {
       submissionId: `local-${sha256Hex(agentZip).slice(0, 16)}`,
       hotkey: LOCAL_HOTKEY,
@@ -151,10 +151,9 @@ async function prepare(
       admission: config.reviews.kind === 'file' ? 'reviewed' : 'open',
     },
     { baseUrl: challenge.baseUrl, keyReleaseUrl: challenge.keyReleaseUrl, caPem: identity.caPem },
-    preparation,
+    { ...preparation, keepToken: (evalRunId, token) => writeSecret(tokenPath(config, evalRunId), token) },
     nowMs,
   );
-  writeSecret(tokenPath(config, plan.eval_run_id), runToken);
   return { evalRunId: plan.eval_run_id, planBytes };
 }
 

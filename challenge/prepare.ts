@@ -47,6 +47,11 @@ export interface PrepareDeps {
   ledger: Ledger;
   reviews: ReviewStore;
   labels: LabelStore;
+  /**
+   * Keeps a run's token, before the run is committed: one whose token nobody has would stand in its agent's way
+   * until its plan ends.
+   */
+  keepToken: (evalRunId: string, runToken: string) => void;
 }
 
 export interface PreparedRun extends IssuedPlan {
@@ -72,7 +77,7 @@ function keyRelease(request: RunRequest, endpoint: Endpoint, evalRunId: string):
 export async function prepareRun(
   request: RunRequest,
   endpoint: Endpoint,
-  { issuer, ledger, reviews, labels }: PrepareDeps,
+  { issuer, ledger, reviews, labels, keepToken }: PrepareDeps,
   nowMs: number,
 ): Promise<PreparedRun> {
   const { agentZip, cache, terms, mechanism } = request;
@@ -122,6 +127,7 @@ export async function prepareRun(
   verifyPlanAgainstMechanism(plan, mechanism);
   // Nobody runs for a score that cannot be computed.
   if (trackKind(plan.track) === 'behavioural') labels.labelsOf(plan);
+  keepToken(evalRunId, runToken);
   ledger.prepare(
     {
       evalRunId,

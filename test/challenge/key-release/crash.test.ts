@@ -169,6 +169,13 @@ describe.each(['before', 'after'] as const)('killed %s the commit of', (moment) 
 });
 
 describe('a run that is interrupted', () => {
+  it('once it is prepared, before anybody is told of it, is resumed', async () => {
+    const config = await sealedConfig(platform);
+    await expect(start(config, CRASHING, ['prepare', 'after'])).rejects.toThrow('did not start');
+    const { evalRunId } = await start(config);
+    expect(await withLedger(config, (ledger) => ledger.run(evalRunId)?.state)).toBe('prepared');
+  });
+
   it('after each of its grants is refused a further one', async () => {
     const config = await sealedConfig(platform);
     const held = nothing();

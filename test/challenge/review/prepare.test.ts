@@ -53,7 +53,7 @@ function preparing() {
         keyReleaseUrl: null,
         caPem: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
       },
-      { issuer, ledger: runs, reviews, labels: NO_LABELS },
+      { issuer, ledger: runs, reviews, labels: NO_LABELS, keepToken: () => undefined },
       nowMs,
     );
 }
