@@ -7,7 +7,7 @@ import { failedCheck } from '../verify/checklist.ts';
 import { isOutage } from '../verify/outage.ts';
 import type { ReviewFile, ReviewLedger, Session } from './ledger.ts';
 import { quoteOf } from './quote-of.ts';
-import { type ReviewBytes, type VerifiedReview, verifyReview } from './verify.ts';
+import { type REVIEW_CHECKS, type ReviewBytes, type VerifiedReview, verifyReview } from './verify.ts';
 
 /** What a report is judged by; nothing of it comes from the report. */
 export interface ReviewPolicy {
@@ -39,6 +39,12 @@ export function bytesOf({ assignment, announcement, report }: ReviewFile): Revie
   };
 }
 
+/** Checks of the assignment, which is this challenge's own: that it does not hold any more says nothing of a report. */
+const OWN_CHECKS: ReadonlySet<string> = new Set<(typeof REVIEW_CHECKS)[number]>([
+  'assignment_document',
+  'assignment_signatures',
+]);
+
 /** Judges bytes at `nowMs`; writes nothing. */
 export async function judgeReview(
   bytes: ReviewBytes,
@@ -56,8 +62,10 @@ export async function judgeReview(
   }
   const { checks, review } = await verifyReview({ ...bytes, ...policy, agentHash, collateral, nowMs });
   if (review) return { kind: 'verified', review };
-  const reason = failedCheck(checks)?.code ?? 'verifier_failed';
-  return { kind: isOutage(reason) ? 'verifier_unavailable' : 'trust_failed', reason };
+  const failed = failedCheck(checks);
+  const reason = failed?.code ?? 'verifier_failed';
+  const isOurs = isOutage(reason) || (failed !== undefined && OWN_CHECKS.has(failed.name));
+  return { kind: isOurs ? 'verifier_unavailable' : 'trust_failed', reason };
 }
 
 /** Writes a judgement into the ledger; a parked session that cannot be judged yet stays as it is. */

@@ -10,7 +10,7 @@ import { MAX_MODEL_REQUEST_BYTES } from '../../../guest/wire/model-request.ts';
 import { AGENT, type ReviewChallenge, reviewChallenge, type Try } from '../../support/review-challenge.ts';
 import { codeOf } from '../../support/throws.ts';
 import { NOW_MS } from '../../support/valid-result.ts';
-import { replyWith } from '../../support/valid-review.ts';
+import { replyWith, reviewKeys } from '../../support/valid-review.ts';
 
 let challenge: ReviewChallenge;
 let one: Try;
@@ -267,6 +267,13 @@ describe('a report', () => {
     challenge.clock.nowMs += PARKED_FOR_MS;
     challenge.upkeep();
     expect(await stateOf(next)).toEqual(['escalated', 'collateral_unavailable']);
+  });
+
+  it('waits where the root that its assignment was signed under was replaced', async () => {
+    await challenge.close();
+    challenge = await reviewChallenge({ root: { ...reviewKeys().root, publicKey: 'ab'.repeat(32) } });
+    one = challenge.prepare();
+    expect(await one.deliver()).toBe('parked');
   });
 
   it('is left alone by a verifier that breaks, which says so', async () => {
