@@ -6,10 +6,12 @@ import { type BehaviouralVerdict, behaviouralVerdictSchema } from '../../wire/sc
 /** 1 MiB (spec/02). */
 export const MAX_RESULT_BYTES = 1024 * 1024;
 const LIMITS: ForeignLimits = { maxBytes: MAX_RESULT_BYTES, maxDepth: 32 };
-/** Looked at before the schema, which reports every entry that is wrong. */
 const MAX_FINDINGS = 10_000;
+/** Of one finding. */
+const MAX_CWES = 100;
 
-const sizedSchema = z.looseObject({ findings: z.array(z.unknown()).max(MAX_FINDINGS) });
+/** A list whose length is looked at before what is in it: of every entry that is wrong a schema keeps an issue. */
+const atMost = (most: number) => z.array(z.unknown()).max(most);
 
 /** Matched case-insensitively, not trimmed. */
 const decision = z
@@ -34,7 +36,7 @@ export const findingSchema = z.looseObject({
   line: z.int().nullish(),
   /** `CWE-79`, `79` or 79. */
   cwe: cwe.nullish(),
-  all_cwes: z.array(cwe).nullish(),
+  all_cwes: atMost(MAX_CWES).pipe(z.array(cwe)).nullish(),
   /** Of a supply-chain finding. */
   package: text,
   title: text,
@@ -45,13 +47,13 @@ export type Finding = z.infer<typeof findingSchema>;
 const behaviouralSchema = z.strictObject({
   verdict,
   evidence: z.looseObject({}),
-  findings: z.array(z.looseObject({})),
+  findings: atMost(MAX_FINDINGS).pipe(z.array(z.looseObject({}))),
 });
 
 const repositorySchema = z.strictObject({
   verdict,
   evidence: z.looseObject({ audit: z.looseObject({ files_analysed: z.int().positive() }) }),
-  findings: z.array(findingSchema),
+  findings: atMost(MAX_FINDINGS),
 });
 
 function parse<T>(schema: z.ZodType<T>, bytes: Buffer): T | null {
@@ -62,7 +64,6 @@ function parse<T>(schema: z.ZodType<T>, bytes: Buffer): T | null {
     if (error instanceof EvaluatorError) return null;
     throw error;
   }
-  if (!sizedSchema.safeParse(value).success) return null;
   return schema.safeParse(value).data ?? null;
 }
 
@@ -76,5 +77,14 @@ export function parseBehaviouralResult(bytes: Buffer): BehaviouralVerdict | null
 
 /** The findings of a repository audit's result.json; null: `malformed_output`. */
 export function parseRepositoryResult(bytes: Buffer): Finding[] | null {
-  return parse(repositorySchema, bytes)?.findings ?? null;
+  const found = parse(repositorySchema, bytes)?.findings;
+  if (found === undefined) return null;
+  const findings: Finding[] = [];
+  // One after the other: ten thousand wrong ones would hold up our timers.
+  for (const one of found) {
+    const finding = findingSchema.safeParse(one);
+    if (!finding.success) return null;
+    findings.push(finding.data);
+  }
+  return findings;
 }

@@ -118,6 +118,14 @@ describe('a repository audit', () => {
     for (const evidence of [{}, { audit: [] }, { files_analysed: 3 }]) expect(audit(evidence)).toBeNull();
   });
 
+  it('may be wrong in every entry of a list that fills it', () => {
+    const finding = { kind: 'secret', file: 'a' };
+    for (const entry of [[], {}, true, 79])
+      expect(audit(good, [{ ...finding, all_cwes: Array(300_000).fill(entry) }])).toBeNull();
+    expect(audit(good, Array(10_000).fill({ all_cwes: Array(20).fill([]) }))).toBeNull();
+    expect(audit(good, [{ ...finding, all_cwes: Array(100).fill(79) }])).toHaveLength(1);
+  });
+
   it('needs a decision too', () => {
     expect(parseRepositoryResult(bytes({ evidence: good, findings: [] }))).toBeNull();
   });
