@@ -20,6 +20,12 @@ const path = z
   .regex(/^\/[^\0]*$/, 'must be an absolute path');
 const callId = int.max(2 ** 31);
 
+/** Counted before it is read: of every entry that is wrong a schema keeps an issue. */
+const env = z
+  .custom<object>((given) => typeof given === 'object', 'must be an object')
+  .refine((given) => Object.keys(given).length <= MAX_ENV, `must have at most ${MAX_ENV} names`)
+  .pipe(z.record(envName, argument));
+
 const execSchema = z.strictObject({
   id: callId,
   call: z.literal('exec'),
@@ -27,10 +33,7 @@ const execSchema = z.strictObject({
   command: argument.min(1),
   /** null: the task's working directory. */
   cwd: path.nullish(),
-  env: z
-    .record(envName, argument)
-    .refine((env) => Object.keys(env).length <= MAX_ENV, `must have at most ${MAX_ENV} names`)
-    .nullish(),
+  env: env.nullish(),
   timeout_sec: z.number().positive().max(MAX_TIMEOUT_SEC).nullish(),
   /** A name or number, with a group after a colon if need be; null: root. */
   user: z

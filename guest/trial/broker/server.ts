@@ -57,7 +57,8 @@ const isGone = (error: unknown) =>
  */
 export class BrokerServer {
   readonly #deps: BrokerDeps;
-  readonly #lines = new LineSplitter(MAX_CALL_BYTES + ADDRESS_BYTES, (line) => this.#take(line));
+  readonly #lines = new LineSplitter(MAX_CALL_BYTES + ADDRESS_BYTES, (line) => this.#arrived(line));
+  readonly #unread: Line[] = [];
   readonly #atOnce = pLimit(AT_ONCE);
   /** By connection and id: what `cancel` ends. */
   readonly #running = new Map<string, AbortController>();
@@ -89,6 +90,21 @@ export class BrokerServer {
     this.#pipe?.detach();
   }
 
+  #arrived(line: Line): void {
+    this.#calls++;
+    this.#waiting++;
+    this.#regulate();
+    if (this.#unread.push(line) === 1) setImmediate(() => this.#readNext());
+  }
+
+  /** One line a turn of the event loop: several large ones would make the budgets' timers late. */
+  #readNext(): void {
+    const line = this.#unread.shift();
+    if (line === undefined || this.#stopped.signal.aborted) return;
+    this.#take(line);
+    if (this.#unread.length > 0) setImmediate(() => this.#readNext());
+  }
+
   #take(line: Line): void {
     const address = line === null ? null : ADDRESS.exec(line.toString('latin1', 0, ADDRESS_BYTES));
     const from = address?.[1] ?? '0';
@@ -96,9 +112,6 @@ export class BrokerServer {
       line === null || address === null
         ? { id: null, problem: `a line that is no call, or longer than ${MAX_CALL_BYTES} bytes` }
         : parseCall(line.subarray(address[0].length));
-    this.#calls++;
-    this.#waiting++;
-    this.#regulate();
     this.#atOnce(this.#prepare(from, asked))
       .catch(this.#deps.onFault)
       .finally(() => {

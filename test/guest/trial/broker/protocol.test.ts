@@ -57,6 +57,12 @@ describe('parseCall', () => {
     expect(parseCall(Buffer.from(text))).toMatchObject({ problem: expect.any(String) });
   });
 
+  it('counts the variables before it looks at any', () => {
+    const env = Object.fromEntries(Array.from({ length: 129 }, (_, i) => [`-${i}`, i]));
+    expect(parse({ ...EXEC, env })).toEqual({ id: 1, problem: 'env: must have at most 128 names' });
+    expect(parse({ ...EXEC, env: 'x'.repeat(129) })).toEqual({ id: 1, problem: 'env: must be an object' });
+  });
+
   it('never throws, and says nothing that is not printable', () => {
     fc.assert(
       fc.property(

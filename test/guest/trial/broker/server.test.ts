@@ -84,6 +84,18 @@ async function settled(): Promise<void> {
   for (let n = 0; n < 100; n++) await turn();
 }
 
+describe('many lines at once', () => {
+  it('are read one a turn of the event loop, so that no timer is late', async () => {
+    const answers = brokerOf('end', Array(20).fill({ call: 'cancel', of: 0 }), () => {});
+    for (let turns = 0; turns < 20; turns++) {
+      expect(answers.length).toBeLessThanOrEqual(turns);
+      await turn();
+    }
+    await settled();
+    expect(answers).toHaveLength(20);
+  });
+});
+
 describe('a broker that has been stopped', () => {
   const command = { call: 'exec', command: 'make' };
   const transfer = { source: '/root/x', target: '/app/x', what: 'file' };
