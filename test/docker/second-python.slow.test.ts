@@ -1,8 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { TaskFile } from '../../guest/tasks/types.ts';
-import { buildTaskToolchain } from '../../scripts/toolchain/build.ts';
+import { buildTaskToolchain, type Toolchain } from '../../scripts/toolchain/build.ts';
+import { toolchainCache } from '../../scripts/toolchain/cache.ts';
 import { BUILT_AT } from '../../scripts/toolchain/confine.ts';
 import { judge, testOutputOf } from '../support/judged.ts';
+import { scratchFolder } from '../support/scratch.ts';
 import { startTrial, type TrialHarness } from '../support/trial.ts';
 
 const PYTEST = `uv run pytest --ctrf /logs/verifier/ctrf.json /tests/test_outputs.py -rA
@@ -24,11 +28,15 @@ ${PYTEST}`;
 const OWN_SCRIPT = `uvx -w toml==0.10.2 pytest`;
 
 let trial: TrialHarness;
+let built: Toolchain;
+const build = (outFile: string) =>
+  buildTaskToolchain({ outFile, scripts: [SCRIPT, OWN_SCRIPT], policy: 'served' });
 
 beforeAll(async () => {
-  const scripts = [SCRIPT, OWN_SCRIPT];
   trial = await startTrial({
-    toolchain: async (outFile) => void (await buildTaskToolchain({ outFile, scripts, policy: 'locked' })),
+    toolchain: async (outFile) => {
+      built = await build(outFile);
+    },
   });
 }, 900_000);
 afterAll(() => trial.close());
@@ -100,6 +108,23 @@ const FORGERIES = [
   plant('export PYTHONPATH=/app', '/app/.tb/bin/activate', '/app/.venv/bin/activate', '/root/.bashrc'),
   plant('home = /usr/bin', '/app/.tb/pyvenv.cfg', '/app/.venv/pyvenv.cfg'),
 ].join('\n');
+
+it('a volume with a second Python has the same bytes again, at another time and in another folder', async () => {
+  const folder = scratchFolder();
+  const cache = toolchainCache();
+  vi.stubEnv('XDG_CACHE_HOME', join(folder, 'other'));
+  vi.stubEnv('TMPDIR', folder);
+  try {
+    mkdirSync(toolchainCache(), { recursive: true });
+    // What was downloaded is shared; what was built is not.
+    for (const part of ['debs', 'wheels', 'interpreters'])
+      symlinkSync(join(cache, part), join(toolchainCache(), part));
+    expect(await build(join(folder, 'again.tar'))).toEqual(built);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+  expect(built.interpreters.map(({ version }) => version)).toEqual(['3.12.1']);
+});
 
 describe('a script that asks for Python 3.12', () => {
   it.each([
