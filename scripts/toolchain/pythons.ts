@@ -33,7 +33,6 @@ export function bytecodeOfAll(
   selection: Selection,
 ): ToolFile[] {
   const folders = [...selection.otherWheels.keys()].map(interpreterFolder);
-  const isOf = (place: string) => (path: string) => path.startsWith(place);
   const own = {
     python: OWN_PYTHON,
     runtime: runtime.filter(({ path }) => !folders.some((folder) => path.startsWith(folder))),
@@ -47,8 +46,8 @@ export function bytecodeOfAll(
   return [own, ...others].flatMap(({ python, runtime: library, compiler }) => {
     const places = pinned
       .filter((one) => pythonsWith(one, pinned, selection).includes(python))
-      .map((one) => isOf(packageFolder(one)));
-    const loaded = packages.filter(({ path }) => places.some((holds) => holds(path)));
+      .map(packageFolder);
+    const loaded = packages.filter(({ path }) => places.some((place) => path.startsWith(place)));
     verifyLoadable(python, loaded);
     return bytecodeOf([...library, ...loaded], compiler);
   });
