@@ -281,6 +281,7 @@ export const CODES = {
   review_from_future: 'input',
   review_revoked: 'input',
   review_revocations_missing: 'input',
+  review_revocations_busy: 'input',
   // review sessions (spec/09)
   review_session_unknown: 'input',
   review_session_open: 'input',

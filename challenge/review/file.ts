@@ -71,8 +71,8 @@ export function fileReview(path: string, policy: ReviewPolicy): ReviewStore {
 
 /**
  * Takes a review file back, by the digest of what it says.
- * @returns the digest. @throws review_missing, reopen_reason_invalid, review_revocations_missing, json_*,
- *   schema_invalid.
+ * @returns the digest. @throws review_missing, reopen_reason_invalid, review_revocations_missing,
+ *   review_revocations_busy, json_*, schema_invalid.
  */
 export function revokeReviewFile(path: string, reason: string, nowMs: number): string {
   const { reportBytes } = parseReviewFile(readReviewFile(path));

@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -64,6 +64,16 @@ describe('a review that was taken back', () => {
     beginRevocations(revocationsBeside(path));
     expect(listed()).toEqual([{ review_digest: digest, reason: 'first', revoked_at_ms: nowMs }]);
     expect(await refusal()).toBe('review_revoked');
+  });
+
+  it('is not lost to another that is taken back meanwhile', () => {
+    const next = `${revocationsBeside(path)}.new`;
+    writeFileSync(next, '');
+    expect(codeOf(() => revokeReviewFile(path, 'a reason', nowMs))).toBe('review_revocations_busy');
+    rmSync(next);
+    revokeReviewFile(path, 'a reason', nowMs);
+    expect(listed()).toHaveLength(1);
+    expect(existsSync(next)).toBe(false);
   });
 
   it('needs a reason', () => {
