@@ -3,6 +3,7 @@ import type { Finding } from '../wire/review-decision.ts';
 import type { RuleFile } from '../wire/review-inputs.ts';
 import type { Member } from './static/findings.ts';
 import { shownPath, textOfMember } from './static/member.ts';
+import { linesOf } from './static/source.ts';
 
 /** In bytes of the encoded request, one member and all of them. */
 const MAX_MEMBER = 256 * 1024;
@@ -47,7 +48,7 @@ interface Shown {
 function numbered(text: string, bytes: number): Shown {
   const lines: string[] = [];
   let left = bytes;
-  const all = text.split(/\r\n|\n|\r/);
+  const all = linesOf(text);
   for (const [i, line] of all.entries()) {
     const one = `${i + 1}| ${visible(line.length > left ? line.slice(0, left) : line)}`;
     const size = encodedBytes(`${one}\n`);

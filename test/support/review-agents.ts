@@ -44,7 +44,10 @@ export interface ReviewAgent {
   members: Member[];
 }
 
-const MANIFEST = Buffer.from('schema_version: 1\nkind: container\ncommand: ["/agent/run"]\nenv: []\n');
+const MANIFEST: Member = {
+  path: 'agent.yaml',
+  bytes: Buffer.from('schema_version: 1\nkind: container\ncommand: ["/agent/run"]\nenv: []\n'),
+};
 
 function reviewAgent(finding: string, name: string, files: readonly Member[]): ReviewAgent {
   const [, kind = 'plain'] = /^(obfuscated|benign)_/.exec(name) ?? [];
@@ -52,7 +55,7 @@ function reviewAgent(finding: string, name: string, files: readonly Member[]): R
     name: `${finding}/${name}`,
     finding: finding as FindingCode,
     kind: kind as ReviewAgent['kind'],
-    members: [{ path: 'agent.yaml', bytes: MANIFEST }, ...files],
+    members: [...(files.some(({ path }) => path === MANIFEST.path) ? [] : [MANIFEST]), ...files],
   };
 }
 

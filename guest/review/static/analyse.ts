@@ -1,3 +1,4 @@
+import { AGENT_MANIFEST_NAME, parseAgentManifest } from '../../agent/manifest.ts';
 import type { FindingCode } from '../../wire/review-decision.ts';
 import type { Detector, Knowledge } from './detect/context.ts';
 import { detectExecution } from './detect/execution.ts';
@@ -15,8 +16,9 @@ import type { Budget, Parse } from './parser.ts';
 import { mentionedPath } from './protected.ts';
 import { readPython } from './python.ts';
 import { readShell } from './shell.ts';
+import { isRecoded, linesOf } from './source.ts';
 import type { Syntax } from './syntax.ts';
-import { textsOf } from './value.ts';
+import { textsOf, textValue } from './value.ts';
 
 const DETECTORS: readonly Detector[] = [
   detectPaths,
@@ -83,7 +85,18 @@ function readCode(
   }
   // A text of a file need not be code; a file that is must be understood.
   if (parsed.hasError && place.depth === 0) reading.found.push({ code: 'unanalysable', line: 0 });
-  const facts = read(language, parsed.root);
+  if (language === 'python' && isRecoded(source)) reading.found.push({ code: 'unanalysable', line: at(1) });
+  readFacts(reading, language, read(language, parsed.root), place);
+}
+
+/** Reads facts, and what is inside of them. */
+function readFacts(
+  reading: Reading,
+  language: Language,
+  facts: readonly Fact[],
+  place: { depth: number; line: number | null },
+): void {
+  const at = (line: number) => place.line ?? line;
   reading.found.push(...relativeToRoot(facts).map(({ code, line }) => ({ code, line: at(line) })));
   const queue = facts.map((fact) => ({ fact, depth: 0 }));
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
@@ -141,7 +154,7 @@ function addressesOverLines(prose: readonly Prose[]): Found[] {
     const block = blocks.at(-1);
     if (block && line <= end + 1) block.text += `\n${text}`;
     else blocks.push({ line, text });
-    end = line + text.split('\n').length - 1;
+    end = line + linesOf(text).length - 1;
   }
   return blocks
     .filter(({ text }) => addressesReviewer(text))
@@ -153,7 +166,7 @@ const COPIED_LINES = 3;
 
 /** Code that is itself a public solution, line by line. */
 function copiedLines(text: string, { fragments }: Knowledge): Found[] {
-  const lines = text.split('\n').map((line) => fragmentDigest(line.slice(0, MAX_LINE)));
+  const lines = linesOf(text).map((line) => fragmentDigest(line.slice(0, MAX_LINE)));
   const known = new Set(lines.filter((digest) => digest !== null && fragments.has(digest)));
   if (known.size < COPIED_LINES) return [];
   return [{ code: 'hardcoded_answer', line: lines.findIndex((digest) => known.has(digest)) + 1 }];
@@ -161,7 +174,7 @@ function copiedLines(text: string, { fragments }: Knowledge): Found[] {
 
 /** Text that is not code: who it speaks to, what secrets it has, and for data what paths it names. */
 function readText(reading: Reading, text: string, isData: boolean): void {
-  text.split('\n').forEach((whole, i) => {
+  linesOf(text).forEach((whole, i) => {
     const line = i + 1;
     const one = whole.slice(0, MAX_LINE);
     if (hasCredential(one)) reading.found.push({ code: 'embedded_credential', line });
@@ -174,6 +187,27 @@ function readText(reading: Reading, text: string, isData: boolean): void {
   }
 }
 
+/** The command of a package's manifest is what is run first, and can be all of it: `[sh, -c, CODE]`. */
+function readManifest(reading: Reading, text: string): void {
+  const words = commandOf(text);
+  if (words === null) {
+    reading.found.push({ code: 'unanalysable', line: 0 });
+    return;
+  }
+  const values = words.map(textValue);
+  const texts = values.map((value): Fact => ({ kind: 'text', line: 0, value }));
+  const facts: Fact[] = [{ kind: 'command', line: 0, words: values, input: null }, ...texts];
+  readFacts(reading, 'shell', facts, { depth: 0, line: null });
+}
+
+function commandOf(manifest: string): readonly string[] | null {
+  try {
+    return parseAgentManifest(Buffer.from(manifest)).command;
+  } catch {
+    return null;
+  }
+}
+
 /**
  * The findings of one member of a package. Pure and deterministic: the budget counts steps, not time.
  * @param text the member as text, without NUL.
@@ -183,6 +217,7 @@ export function analyse(
   tools: { parse: Parse; budget: Budget; knowledge: Knowledge },
 ): Found[] {
   const reading: Reading = { ...tools, found: [], facts: 0, prose: [] };
+  if (member.path === AGENT_MANIFEST_NAME) readManifest(reading, member.text);
   const kind = kindOf(member.path, member.text);
   if (kind === 'prose' || kind === 'data') readText(reading, member.text, kind === 'data');
   else {

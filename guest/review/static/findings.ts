@@ -4,6 +4,7 @@ import { analyse, type Found } from './analyse.ts';
 import type { Knowledge } from './detect/context.ts';
 import { shownPath, textOfMember } from './member.ts';
 import { newBudget, type Parse } from './parser.ts';
+import { linesOf } from './source.ts';
 
 /** A member of a package: what is needed of an AgentFile. */
 export interface Member {
@@ -26,7 +27,7 @@ const STRONGER: Partial<Record<FindingCode, readonly FindingCode[]>> = {
 const MAX_ALIKE = 20;
 
 function located(member: Member, found: readonly Found[]): Finding[] {
-  const lines = textOfMember(member.bytes)?.split(/\r?\n/) ?? [];
+  const lines = linesOf(textOfMember(member.bytes) ?? '');
   const path = shownPath(member.path);
   const whole = sha256Hex(member.bytes);
   const seen = new Map<string, number>();

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { Language as Grammar, Parser, type Tree } from 'web-tree-sitter';
 import type { Language } from './language.ts';
+import { nameIn, withNewlines } from './source.ts';
 import type { Syntax } from './syntax.ts';
 
 const require = createRequire(import.meta.url);
@@ -14,6 +15,7 @@ const WASM: Readonly<Record<Language, string>> = {
 };
 
 const OPERATOR = /^(?:[+%=!<>|&*/^-]+|in|not in|is|is not)$/;
+const IDENTIFIER = /identifier$/;
 const MAX_HERE_DOCUMENTS = 500;
 /** Beyond this a tree is not read: code of people is a tenth as deep. */
 const MAX_DEPTH = 400;
@@ -41,15 +43,17 @@ export const newBudget = (): Budget => ({
 });
 
 /** Copies the named nodes and the operators; null when the tree is too deep or has too many nodes. */
-function copy(tree: Tree, source: string, budget: Budget): Syntax | null {
+function copy(tree: Tree, language: Language, source: string, budget: Budget): Syntax | null {
   const cursor = tree.walk();
   const take = () => {
     budget.nodes -= 1;
     const children: Syntax[] = [];
+    const type = cursor.nodeType;
+    const text = source.slice(cursor.startIndex, cursor.endIndex);
     const node: Syntax = {
-      type: cursor.nodeType,
+      type,
       field: cursor.currentFieldName,
-      text: source.slice(cursor.startIndex, cursor.endIndex),
+      text: IDENTIFIER.test(type) ? nameIn(language, text) : text,
       line: cursor.startPosition.row + 1,
       children,
     };
@@ -90,12 +94,12 @@ export type Parse = (language: Language, source: string, budget: Budget) => Pars
 
 /**
  * The grammars' own scanners report no steps. The shell's takes time with the square of the open here-documents,
- * and for ever over control characters.
+ * and for ever over control characters. A carriage return alone is a part of a word to a shell, and more to others.
  */
 function isBeyondScanner(language: Language, source: string): boolean {
   if (language !== 'shell') return false;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-  return (source.match(/<</g)?.length ?? 0) > MAX_HERE_DOCUMENTS || /[\x00-\x08]/.test(source);
+  return (source.match(/<</g)?.length ?? 0) > MAX_HERE_DOCUMENTS || /[\x00-\x08]|\r(?!\n)/.test(source);
 }
 
 /** Loads the grammars, all from packages of this image. */
@@ -105,9 +109,10 @@ export async function loadParse(): Promise<Parse> {
   for (const [language, file] of Object.entries(WASM)) {
     grammars.set(language as Language, await Grammar.load(await readFile(require.resolve(file))));
   }
-  return (language, source, budget) => {
-    budget.source -= source.length;
-    if (budget.source < 0 || isBeyondScanner(language, source)) return null;
+  return (language, text, budget) => {
+    budget.source -= text.length;
+    if (budget.source < 0 || isBeyondScanner(language, text)) return null;
+    const source = withNewlines(language, text);
     const parser = new Parser();
     try {
       parser.setLanguage(grammars.get(language) ?? null);
@@ -115,7 +120,7 @@ export async function loadParse(): Promise<Parse> {
       if (tree === null) return null;
       try {
         const { hasError } = tree.rootNode;
-        const root = copy(tree, source, budget);
+        const root = copy(tree, language, source, budget);
         return root && { root, hasError };
       } finally {
         tree.delete();

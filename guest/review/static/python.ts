@@ -46,6 +46,8 @@ class PythonReader {
         return [{ kind: 'compare', line, operands: [...walk(node)].map(this.fold) }];
       case 'pair':
         return [{ kind: 'key', line, value: this.#folded(child(node, 'key')) }];
+      case 'decorator':
+        return this.#decorator(node);
       case 'call':
         return [...this.#call(node), ...this.#text(node, inside)];
       default:
@@ -72,6 +74,14 @@ class PythonReader {
   #call(node: Syntax): Fact[] {
     const { callee, receiver, args } = this.#parts(node);
     return [{ kind: 'call', line: node.line, callee, receiver, args }];
+  }
+
+  /** `@f` calls f; what with is only known when it runs. */
+  #decorator(node: Syntax): Fact[] {
+    const [named] = node.children.filter(({ type }) => type !== 'comment');
+    if (!named || named.type === 'call') return [];
+    const callee = withoutGlobal(this.#dotted(named) ?? '');
+    return [{ kind: 'call', line: node.line, callee, receiver: UNKNOWN, args: [UNKNOWN] }];
   }
 
   #parts(node: Syntax): { callee: string; receiver: Value; args: Value[] } {

@@ -61,6 +61,12 @@ function filtered(words: readonly Value[], input: Value): Value {
   return { ...UNKNOWN, decoded: input.decoded, downloaded: input.downloaded };
 }
 
+/** What a backslash leaves of the character behind it: a line that goes on leaves nothing. */
+const unescaped = (_: string, c: string) => (c === '\n' ? '' : c);
+
+/** The inside of double quotes. */
+const unquoted = (text: string) => text.replaceAll(/\\([\\"$`\n])/g, unescaped);
+
 class ShellReader {
   readonly #names: Names;
 
@@ -195,7 +201,7 @@ class ShellReader {
     switch (node.type) {
       case 'word':
       case 'number':
-        return textValue(node.text.replaceAll(/\\(.)/gs, '$1'));
+        return textValue(node.text.replaceAll(/\\(.)/gs, unescaped));
       case 'raw_string':
         return textValue(node.text.slice(1, -1));
       case 'ansi_c_string':
@@ -227,10 +233,12 @@ class ShellReader {
 
   #string(node: Syntax): Value {
     if (node.children.every(({ type }) => type === 'string_content')) {
-      return textValue(node.text.slice(1, -1).replaceAll(/\\([\\"$`\n])/g, '$1'));
+      return textValue(unquoted(node.text.slice(1, -1)));
     }
     return concat(
-      node.children.map((one) => (one.type === 'string_content' ? textValue(one.text) : this.fold(one))),
+      node.children.map((one) =>
+        one.type === 'string_content' ? textValue(unquoted(one.text)) : this.fold(one),
+      ),
     );
   }
 }
