@@ -73,7 +73,7 @@ print(json.dumps({
 
 const SEEN = `
 import json, os
-status = dict(line.rstrip().split(':\\t', 1) for line in open('/proc/self/status') if ':\\t' in line)
+status = dict(line.rstrip('\\n').split(':\\t', 1) for line in open('/proc/self/status') if ':\\t' in line)
 import resource
 limits = {name: resource.getrlimit(getattr(resource, name)) for name in ('RLIMIT_NOFILE', 'RLIMIT_CORE', 'RLIMIT_FSIZE')}
 sockets = {os.path.realpath(os.path.join(folder, name)) for top in ('/var/run', '/run', '/tmp', '/var/lib', '/opt') for folder, _, names in os.walk(top)
