@@ -41,15 +41,14 @@ async function endContainer(context: TrialContext, life: AgentLife, started: Sta
   });
 }
 
-/** The sandbox of a brokered agent ends with its agent: killed, measured, removed. */
-async function endOwnSandbox(
+/** The sandbox of a brokered agent has been killed: it is measured and removed. */
+async function discardSandbox(
   context: TrialContext,
   life: AgentLife,
   own: Started,
   phases: Phases,
 ): Promise<void> {
   try {
-    await phases.time('kill', () => endContainer(context, life, own));
     if (life.failure === null) await phases.time('size', () => verifyDisk(context, own));
   } finally {
     // A late remove is left to the sweep and changes no outcome (spec/02).
@@ -99,12 +98,18 @@ export async function runFirstLife(
   const live = trial.verifier.mode === 'live' && life.failure === null;
   const nothingLeft = !life.running && own === null;
   let modelUse: Counts | null = null;
+  // What an agent has left running works on uncharged until it is killed: where it could be of use, first of all.
   const failure = await each([
     async () => {
-      if (own !== null) await endOwnSandbox(context, life, own, phases);
+      if (!nothingLeft && !live) await phases.time('kill', () => endContainer(context, life, task));
     },
     async () => {
-      if (!nothingLeft && !live) await phases.time('kill', () => endContainer(context, life, task));
+      if (own !== null) await phases.time('kill', () => endContainer(context, life, own));
+    },
+    async () => {
+      if (own !== null) await discardSandbox(context, life, own, phases);
+    },
+    async () => {
       if (life.failure === null) await phases.time('size', () => verifyDisk(context, task));
     },
     async () => {

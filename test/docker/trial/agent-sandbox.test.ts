@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentOutputOf, containersOf, judge, judged } from '../../support/judged.ts';
+import { recordCalls } from '../../support/recording-engine.ts';
 import { type ScriptOptions, startTrial, type TrialHarness } from '../../support/trial.ts';
 
 const SECRET = 'sk-not-to-be-seen';
@@ -59,6 +60,20 @@ describe.concurrent('in its own sandbox, an agent that', () => {
     ],
   ])('%s: nothing comes of it', async (_, body) => {
     expect(await judge(trial, { script: '', brokered: agent(body) })).toBe('reward 1');
+  });
+});
+
+describe('when its agent has ended', () => {
+  it('nothing is done before what it left in the task is killed', async () => {
+    const { engine, calls } = recordCalls(trial.context.engine);
+    const body = 'await environment.exec("setsid sleep 1000 >/dev/null 2>&1 &")';
+    const [rep] = await trial.run({ script: '', brokered: agent(body), engine });
+    expect(judged(rep)).toBe('reward 1');
+    const ended = calls.findLastIndex(({ name }) => name === 'execState');
+    const [look, kill, ...then] = calls.slice(ended + 1);
+    expect(look).toMatchObject({ name: 'inspect', of: rep?.container_id });
+    expect(kill).toMatchObject({ name: 'kill', of: rep?.container_id });
+    expect(then.slice(0, 2).map(({ name }) => name)).toEqual(['inspect', 'kill']);
   });
 });
 
