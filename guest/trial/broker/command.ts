@@ -69,9 +69,13 @@ async function untilEnd(
   }
 }
 
-/** No engine call stops an exec: its process group is killed from inside (spec/03, Engine). */
+/**
+ * No engine call stops an exec: its process group is killed from inside (spec/03, Engine). One that has made the
+ * account files what no start may meet goes on, until its container ends.
+ */
 async function killGroup(context: Context, target: BrokerTarget, pipe: ExecPipe, pid: number): Promise<void> {
   const { engine, clock } = context;
+  if (!(await isStartable(engine, target.containerId))) return;
   const execId = await engine.createExec(target.containerId, {
     command: [`${TOOLS}/busybox`, 'kill', '-KILL', `-${pid}`],
     env: [],

@@ -16,14 +16,21 @@ const stat = (isDirectory: boolean): PathStat => ({
 const never = new Promise<never>(() => {});
 const NOTHING = { head: Buffer.alloc(0), tail: Buffer.alloc(0), totalBytes: 0 };
 
+const PIPE_IT = 'rm /etc/passwd; mkfifo /etc/passwd; sleep 1000';
+
 /** Every command on it runs until it is killed, unless it is said to end. */
 function engineOf(commands: 'end' | 'run'): Partial<Engine> {
   let running = commands === 'run';
+  let accounts = stat(false);
   const pipe = { write: async () => {}, pause: () => {}, resume: () => {}, detach: () => {} };
   return {
-    statPath: async (_, path) => (path === '/app/x' ? null : stat(path === '/etc' || path === '/app')),
+    statPath: async (_, path) => {
+      if (path === '/etc/passwd') return accounts;
+      return path === '/app/x' ? null : stat(path === '/etc' || path === '/app');
+    },
     createExec: async (_, { command }) => command.at(-1) ?? '',
     pipeExec: async (id, onOutput) => {
+      if (id === PIPE_IT) accounts = { ...stat(false), isRegularFile: false };
       onOutput('stderr', Buffer.from('7\n'));
       return { ...pipe, id, closed: never };
     },
@@ -40,14 +47,18 @@ function engineOf(commands: 'end' | 'run'): Partial<Engine> {
 }
 
 /** A broker whose agent has sent `calls`; `onCall` is told of every call of the engine before it is done. */
-function brokerOf(commands: 'end' | 'run', calls: object[], onCall: (server: BrokerServer) => void) {
+function brokerOf(
+  commands: 'end' | 'run',
+  calls: object[],
+  onCall: (server: BrokerServer, name: keyof Engine) => void,
+) {
   const answers: string[] = [];
   let now = 0;
   const engine = new Proxy(engineOf(commands) as Engine, {
     get: (target, name: keyof Engine) => {
       const call = target[name] as (...args: unknown[]) => unknown;
       return (...args: unknown[]) => {
-        onCall(server);
+        onCall(server, name);
         return call(...args);
       };
     },
@@ -93,6 +104,22 @@ describe('many lines at once', () => {
     }
     await settled();
     expect(answers).toHaveLength(20);
+  });
+});
+
+describe('a command that is over its time', () => {
+  it.each([
+    ['sleep 1000', 1],
+    // The engine would wait in the pipe for ever.
+    [PIPE_IT, 0],
+  ])('%s: %i others are started to kill it', async (command, kills) => {
+    let started = 0;
+    const answers = brokerOf('run', [{ call: 'exec', command, timeout_sec: 1 }], (_, name) => {
+      if (name === 'startExec') started++;
+    });
+    await settled();
+    expect(answers.join()).toContain('"timeout"');
+    expect(started).toBe(kills);
   });
 });
 
