@@ -45,11 +45,12 @@ const tokenPath = (config: ChallengeConfig, evalRunId: string): string =>
 
 /** The open run that an earlier process prepared for this agent, whose token is there to be told. */
 function openRun(ledger: Ledger, config: ChallengeConfig, agentHash: string, nowMs: number): Run | undefined {
-  return ledger
+  const open = ledger
     .runsIn(OPEN)
     .filter((run) => !isAwaiting(run.state) || nowMs < run.expiresAtMs)
     .filter((run) => existsSync(tokenPath(config, run.evalRunId)))
     .find((run) => run.agentHash === agentHash);
+  return open && (ledger.run(open.evalRunId) ?? undefined);
 }
 
 /** A resumed run's plan names its ports; a new one takes the configuration's. */

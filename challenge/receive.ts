@@ -61,7 +61,7 @@ export function receiveResult(ledger: Ledger, run: Run, body: Buffer, nowMs: num
     throw new EvaluatorError('result_ids_mismatch', 'result: its ids are not those of the run in the URL');
   }
   verifyOpen(run, nowMs);
-  if (ledger.runsIn(['parked']).length >= MAX_PARKED) {
+  if (ledger.countIn(['parked']) >= MAX_PARKED) {
     throw new EvaluatorError('verifier_backlog_full', 'challenge: too many receipts wait for collateral');
   }
   verifyClaim(result, run);

@@ -23,6 +23,9 @@ export interface Run extends NewRun {
   scoreF64be: string | null;
 }
 
+/** What is told of many runs at once: all but the plan, which is large. */
+export type RunSummary = Omit<Run, 'planBytes'>;
+
 export interface StoredReceipt {
   evalRunId: string;
   resultSha256: string;
@@ -51,7 +54,10 @@ export interface Ledger extends GrantLedger {
    */
   prepare(run: NewRun, nowMs: number): void;
   run(evalRunId: string): Run | null;
-  runsIn(states: readonly RunState[]): Run[];
+  /** Oldest first; reads no plan. */
+  runsIn(states: readonly RunState[]): RunSummary[];
+  /** How many runs are in one of these states; reads none of them. */
+  countIn(states: readonly RunState[]): number;
   receipt(evalRunId: string): StoredReceipt | null;
   /**
    * Commits a receipt; the same bytes again give the same one.

@@ -4,7 +4,7 @@ import { decodeCanonical } from '../../guest/wire/canonical.ts';
 import { measurementSchema } from '../../guest/wire/measurement.ts';
 import { parseSchema } from '../../guest/wire/scalars.ts';
 import { ATTEMPT_OUTCOMES, type Attempt, type Grant, type StoredStart } from './grants.ts';
-import type { HistoryEntry, Run, StoredReceipt } from './ledger.ts';
+import type { HistoryEntry, Run, RunSummary, StoredReceipt } from './ledger.ts';
 import { RUN_STATES } from './machine.ts';
 
 export type Row = Record<string, SQLOutputValue>;
@@ -26,12 +26,11 @@ export function oneOf<T extends string>(names: readonly T[], row: Row, column: s
 }
 
 /** @throws ledger_unreadable. */
-export function toRun(row: Row): Run {
+export function toRunSummary(row: Row): RunSummary {
   return {
     evalRunId: text(row, 'eval_run_id'),
     submissionId: text(row, 'submission_id'),
     agentHash: text(row, 'agent_hash'),
-    planBytes: bytes(row, 'plan'),
     runTokenSha256: text(row, 'run_token_sha256'),
     scoreNonce: text(row, 'score_nonce'),
     keyNonce: textOrNull(row, 'key_nonce'),
@@ -40,6 +39,11 @@ export function toRun(row: Row): Run {
     reasonCode: codeOrNull(row),
     scoreF64be: textOrNull(row, 'score_f64be'),
   };
+}
+
+/** @throws ledger_unreadable. */
+export function toRun(row: Row): Run {
+  return { ...toRunSummary(row), planBytes: bytes(row, 'plan') };
 }
 
 export function toReceipt(row: Row): StoredReceipt {

@@ -4,10 +4,10 @@ import { sha256Hex } from '../../guest/wire/digest.ts';
 import { verifyNoStandingRun } from './admission.ts';
 import { openDatabase, transaction } from './database.ts';
 import type { Attempt, Grant, GrantFacts, NewAttempt, StoredStart } from './grants.ts';
-import type { HistoryEntry, Ledger, NewRun, Run, StoredReceipt } from './ledger.ts';
+import type { HistoryEntry, Ledger, NewRun, Run, RunSummary, StoredReceipt } from './ledger.ts';
 import { AWAITING, nextState, type RunEvent, type RunState } from './machine.ts';
 import { verifyOperatorReason } from './operator-reason.ts';
-import { toHistory, toReceipt, toRun } from './rows.ts';
+import { toHistory } from './rows.ts';
 import {
   attemptRun,
   closeAttempt,
@@ -20,8 +20,14 @@ import {
   selectStart,
   verifyStartable,
 } from './sqlite-grants.ts';
-
-const SELECT_RUN = 'SELECT runs.*, scores.score_f64be FROM runs LEFT JOIN scores USING (eval_run_id)';
+import {
+  countRunsIn,
+  selectReceipt,
+  selectReceivedAtMs,
+  selectRun,
+  selectRunsIn,
+  selectSealedRuns,
+} from './sqlite-select.ts';
 
 /** The embedded ledger: SQLite in WAL mode, every change in an immediate, fully synchronous transaction. */
 export class SqliteLedger implements Ledger {
@@ -52,7 +58,13 @@ export class SqliteLedger implements Ledger {
   }
 
   /** The only place where a state changes. */
-  #move(run: Run, event: RunEvent, reasonCode: Code | null, atMs: number, note: string | null = null): void {
+  #move(
+    run: RunSummary,
+    event: RunEvent,
+    reasonCode: Code | null,
+    atMs: number,
+    note: string | null = null,
+  ): void {
     const to = nextState(run.state, event);
     this.#db
       .prepare('UPDATE runs SET state = ?, reason_code = ? WHERE eval_run_id = ?')
@@ -84,28 +96,24 @@ export class SqliteLedger implements Ledger {
   }
 
   #sealedRunsOf(agentHash: string) {
-    const rows = this.#db
-      .prepare(`${SELECT_RUN} WHERE agent_hash = ? AND key_nonce IS NOT NULL`)
-      .all(agentHash);
-    return rows.map(toRun).map((run) => ({ ...run, started: this.started(run.evalRunId) !== null }));
+    const runs = selectSealedRuns(this.#db, agentHash);
+    return runs.map((run) => ({ ...run, started: this.started(run.evalRunId) !== null }));
   }
 
   run(evalRunId: string): Run | null {
-    const row = this.#db.prepare(`${SELECT_RUN} WHERE eval_run_id = ?`).get(evalRunId);
-    return row ? toRun(row) : null;
+    return selectRun(this.#db, evalRunId);
   }
 
-  runsIn(states: readonly RunState[]): Run[] {
-    const marks = states.map(() => '?').join(', ');
-    const rows = this.#db
-      .prepare(`${SELECT_RUN} WHERE state IN (${marks}) ORDER BY runs.rowid`)
-      .all(...states);
-    return rows.map(toRun);
+  runsIn(states: readonly RunState[]): RunSummary[] {
+    return selectRunsIn(this.#db, states);
+  }
+
+  countIn(states: readonly RunState[]): number {
+    return countRunsIn(this.#db, states);
   }
 
   receipt(evalRunId: string): StoredReceipt | null {
-    const row = this.#db.prepare('SELECT * FROM receipts WHERE eval_run_id = ?').get(evalRunId);
-    return row ? toReceipt(row) : null;
+    return selectReceipt(this.#db, evalRunId);
   }
 
   receive(evalRunId: string, resultBytes: Buffer, nowMs: number): StoredReceipt {
@@ -214,7 +222,7 @@ export class SqliteLedger implements Ledger {
         this.#move(run, run.state === 'started' ? 'abandon' : 'expire', 'run_expired', nowMs);
       }
       for (const run of this.runsIn(['parked'])) {
-        const receivedAtMs = this.receipt(run.evalRunId)?.receivedAtMs ?? 0;
+        const receivedAtMs = selectReceivedAtMs(this.#db, run.evalRunId) ?? 0;
         if (nowMs >= receivedAtMs + parkedForMs) this.#move(run, 'expire', run.reasonCode, nowMs);
       }
     });

@@ -1,4 +1,4 @@
-import type { Run } from '../../challenge/ledger/ledger.ts';
+import type { RunSummary } from '../../challenge/ledger/ledger.ts';
 import { RUN_STATES, TRANSITIONS } from '../../challenge/ledger/machine.ts';
 import type { Session } from '../../challenge/review/ledger.ts';
 import { SESSION_STATES, SESSION_TRANSITIONS } from '../../challenge/review/machine.ts';
@@ -27,7 +27,7 @@ export interface Step {
   at_ms: number;
 }
 
-const runStanding = ({ evalRunId, agentHash, state, reasonCode }: Run): Standing => ({
+const runStanding = ({ evalRunId, agentHash, state, reasonCode }: RunSummary): Standing => ({
   kind: 'run',
   id: evalRunId,
   agent_hash: agentHash,

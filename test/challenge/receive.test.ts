@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MAX_PARKED } from '../../challenge/ledger/parking.ts';
 import { encodeCanonical } from '../../guest/wire/canonical.ts';
 import { sha256Hex } from '../../guest/wire/digest.ts';
 import { encodeResult, MAX_RESULT_BYTES, parseResult, type Result } from '../../guest/wire/result.ts';
 import { type TestChallenge, testChallenge } from '../support/challenge-in-process.ts';
 import { call } from '../support/challenge-process.ts';
+import { sealedRun } from '../support/ledger.ts';
 import { NOW_MS, RUN_TOKEN } from '../support/valid-result.ts';
 
 let challenge: TestChallenge;
@@ -126,6 +128,18 @@ describe('a RESULT that arrives', () => {
     for (let i = 0; i < 10; i++) expect((await challenge.post(Buffer.from('{}'))).status).toBe(400);
     expect(await challenge.post(challenge.body)).toMatchObject(refusal(429, 'rate_limited'));
     challenge.clock.nowMs += 60_000;
+    expect((await challenge.post(challenge.body)).status).toBe(202);
+  });
+
+  it('while as many wait for collateral as may is refused, and welcome when one of them was judged', async () => {
+    const { ledger } = challenge;
+    for (let i = 0; i < MAX_PARKED; i++) {
+      ledger.prepare(sealedRun(`parked-${i}`, { agentHash: `agent ${i}`, keyNonce: null }), NOW_MS);
+      ledger.receive(`parked-${i}`, Buffer.from('{}'), NOW_MS);
+      ledger.park(`parked-${i}`, 'collateral_unavailable', NOW_MS);
+    }
+    expect(await challenge.post(challenge.body)).toMatchObject(refusal(503, 'verifier_backlog_full'));
+    ledger.reject('parked-0', 'quote_malformed', NOW_MS);
     expect((await challenge.post(challenge.body)).status).toBe(202);
   });
 });

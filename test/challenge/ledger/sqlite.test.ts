@@ -86,6 +86,26 @@ describe('the embedded ledger', () => {
     expect(ledger.run('run-1')).toMatchObject({ state: 'accepted', scoreF64be: ONE });
   });
 
+  it('lists and counts runs by state, the oldest first, without their plans', () => {
+    const ledger = new SqliteLedger(':memory:');
+    const others = { submissionId: 'submission-2', agentHash: 'agent-2', expiresAtMs: 2000 };
+    ledger.prepare(newRun({ evalRunId: 'run-2', scoreNonce: 'nonce-2', ...others }), 1);
+    ledger.prepare(newRun(), 1);
+    ledger.prepare(newRun({ evalRunId: 'run-3', scoreNonce: 'nonce-3' }), 1);
+    for (const id of ['run-1', 'run-2']) ledger.receive(id, RESULT, 2);
+    ledger.accept('run-1', ONE, 3);
+    ledger.park('run-2', 'collateral_unavailable', 3);
+    const summaryOf = (id: string) => {
+      const { planBytes: _, ...rest } = ledger.run(id) ?? newRun();
+      return rest;
+    };
+    expect(ledger.runsIn(['accepted', 'parked'])).toEqual(['run-2', 'run-1'].map(summaryOf));
+    expect(ledger.runsIn(['parked'])).toMatchObject([{ reasonCode: 'collateral_unavailable', ...others }]);
+    expect(ledger.countIn(['accepted', 'parked'])).toBe(2);
+    expect(ledger.countIn(['prepared'])).toBe(1);
+    expect(ledger.countIn(['rejected'])).toBe(0);
+  });
+
   it('has a history that cannot be rewritten', () => {
     const path = file();
     const ledger = new SqliteLedger(path);
