@@ -1,12 +1,15 @@
 import type { Socket } from 'node:net';
+import { countedAddress } from './counted-address.ts';
 
 export interface ConnectionCaps {
   total: number;
+  /** Of an IPv4 address, or of an IPv6 /64. */
   perAddress: number;
 }
 
 type Peer = Pick<Socket, 'remoteAddress' | 'remotePort'>;
 const nameOf = ({ remoteAddress, remotePort }: Peer): string => `${remoteAddress} ${remotePort}`;
+const addressOf = ({ remoteAddress }: Peer): string => countedAddress(remoteAddress ?? '');
 
 /**
  * Counts open connections, all and by address, so that no peer takes every place. Told of each before its
@@ -26,7 +29,7 @@ export class Connections {
 
   /** Takes a place until the socket closes; without one left the socket is destroyed. */
   admit(socket: Socket): 'admitted' | 'refused' {
-    const address = socket.remoteAddress ?? '';
+    const address = addressOf(socket);
     if ((this.#byAddress.get(address) ?? 0) >= this.#caps.perAddress || !this.#makeRoom()) {
       socket.destroy();
       return 'refused';
@@ -53,7 +56,7 @@ export class Connections {
     const [oldest] = this.#strangers;
     if (!oldest) return false;
     const [name, socket] = oldest;
-    this.#forget(socket, name, socket.remoteAddress ?? '');
+    this.#forget(socket, name, addressOf(socket));
     socket.destroy();
     return true;
   }

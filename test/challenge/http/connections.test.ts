@@ -20,6 +20,24 @@ class Peer extends EventEmitter {
   }
 }
 
+it('counts an IPv6 /64 as one address, and a mapped IPv4 address as itself', () => {
+  const connections = new Connections({ total: 10, perAddress: 2 });
+  const admit = (...addresses: string[]) =>
+    addresses.map((address, i) => connections.admit(new Peer(address, i) as unknown as Socket));
+  expect(admit('2001:db8::1', '2001:db8:0:0:ffff::2', '2001:db8::3', '2001:db8:0:1::1')).toEqual([
+    'admitted',
+    'admitted',
+    'refused',
+    'admitted',
+  ]);
+  expect(admit('192.0.2.1', '::ffff:192.0.2.1', '192.0.2.1', '::ffff:192.0.2.2')).toEqual([
+    'admitted',
+    'admitted',
+    'refused',
+    'admitted',
+  ]);
+});
+
 it('never holds more than its caps, whoever comes, goes or is trusted', () => {
   const caps = { total: 5, perAddress: 2 };
   const act = fc.oneof(
