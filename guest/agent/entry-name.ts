@@ -2,8 +2,8 @@ import { refused, shownName } from './refuse.ts';
 
 const MAX_COMPONENT_BYTES = 255;
 const MAX_PATH_BYTES = 1024;
-/** Controls, format characters (bidi overrides, zero-width), line and paragraph separators. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+/** Controls, format characters (bidi overrides, zero-width), private and unassigned ones, line and paragraph separators. */
+const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 
 /**
  * Decodes the name of a ZIP entry to a relative POSIX path; a directory's keeps its trailing slash.

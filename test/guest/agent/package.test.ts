@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { deflateRawSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { decodeEntryName } from '../../../guest/agent/entry-name.ts';
 import { MAX_PACKED_BYTES, MAX_UNPACKED_BYTES, parseAgentPackage } from '../../../guest/agent/package.ts';
+import { packTar } from '../../../guest/engine/tar.ts';
 import { EvaluatorError } from '../../../guest/errors.ts';
 import { sha256Hex } from '../../../guest/wire/digest.ts';
 import { descriptor, MANIFEST, type RawArchive, type RawEntry, rawZip } from '../../support/raw-zip.ts';
@@ -81,6 +83,8 @@ describe('parseAgentPackage', () => {
     ['a zero-width space', 'a\u200bb'],
     ['a line separator', 'a\u2028b'],
     ['a byte order mark', '\ufeffa'],
+    ['a private use character', 'a\ue000b'],
+    ['an unassigned character', 'a\u0378b'],
     ['invalid UTF-8', Buffer.from([0x61, 0xff])],
     ['overlong UTF-8', Buffer.from([0xc0, 0xae, 0xc0, 0xae])],
     ['a surrogate in UTF-8', Buffer.from([0xed, 0xa0, 0x80])],
@@ -90,6 +94,31 @@ describe('parseAgentPackage', () => {
   ];
   it.each(names)('refuses a name with %s', async (_, name) => {
     expect(await refusal([{ name, data: text }])).toBe('agent_package_refused');
+  });
+
+  it('takes no name that a container could not be given', () => {
+    const part = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 });
+    const letter = fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code));
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          part,
+          letter,
+          fc.array(part).map((parts) => parts.join('/')),
+        ),
+        (name) => {
+          const raw = Buffer.from(name);
+          let path: string;
+          try {
+            path = decodeEntryName(raw);
+          } catch {
+            return;
+          }
+          packTar([{ path: `agent/${path}`, bytes: raw, mode: 0o644 }]);
+        },
+      ),
+      { numRuns: 5000 },
+    );
   });
 
   it('takes a component of 255 bytes', async () => {
