@@ -6,7 +6,7 @@ import { envName } from '../guest/wire/scalars.ts';
  * checked anything. Curl and others read the lower-case forms too.
  */
 const REFUSED =
-  /^(?:COMPOSE|DOCKER|NODE|BASH|LD|SSL|DSTACK)_|_PROXY$|^(?:PATH|ENV|IFS|HOME|PS4|SHELLOPTS|BASHOPTS)$/i;
+  /^(?:COMPOSE|DOCKER|NODE|BASH|LD|GLIBC|GCONV|SSL|OPENSSL|DSTACK)_|_PROXY$|^(?:PATH|CDPATH|ENV|IFS|HOME|TMPDIR|PS4|SHELLOPTS|BASHOPTS|GLOBIGNORE|GODEBUG)$/i;
 
 /** True when a variable of this name may be handed to a VM. */
 export function isAllowedEnvName(name: string): boolean {

@@ -132,6 +132,13 @@ describe('app-compose', () => {
 
   it.each([
     'COMPOSE_FILE',
+    'OPENSSL_CONF',
+    'GLIBC_TUNABLES',
+    'GCONV_PATH',
+    'CDPATH',
+    'GLOBIGNORE',
+    'GODEBUG',
+    'TMPDIR',
     'DOCKER_HOST',
     'NODE_OPTIONS',
     'BASH_ENV',
