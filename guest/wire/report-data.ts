@@ -32,24 +32,6 @@ export function scorePreimage(binding: ScoreBinding) {
   };
 }
 
-/**
- * The reference's key-release preimage. Built for its vectors alone: a key is only ever released against
- * version 3, which also binds the TLS channel (spec/01).
- */
-export function keyReleaseV2Preimage(binding: {
-  evalRunId: string;
-  keyReleaseNonce: string;
-  raTlsSpkiDigest: string;
-}) {
-  return {
-    domain: DOMAIN.keyRelease,
-    schema_version: 2,
-    eval_run_id: binding.evalRunId,
-    key_release_nonce: binding.keyReleaseNonce,
-    ra_tls_spki_digest: binding.raTlsSpkiDigest,
-  };
-}
-
 /** 64 bytes: sha256 of the canonical preimage, then 32 zero bytes. */
 export function reportData(preimage: object): Buffer {
   const head = createHash('sha256').update(encodeCanonical(preimage)).digest();
