@@ -7,7 +7,7 @@ export const RUNTIME_FOLDER = '/agent-runtime';
 export const BROKER_SOCKET = '/run/evaluator/broker.sock';
 
 /** One of our own files for the sandbox; the path is relative to `/`. */
-export interface RuntimeFile {
+interface RuntimeFile {
   path: string;
   bytes: Buffer;
   executable: boolean;

@@ -12,7 +12,7 @@ import { type RuntimeClaims, readRuntimeClaims, verifyMrConfigId } from './runti
 import { parseVmConfig } from './vm-config.ts';
 
 /** What this guest's own evidence must show. */
-export interface EvidenceExpectation {
+interface EvidenceExpectation {
   measurement: Measurement;
   keyProvider: KeyProvider;
   vmShape: VmShape;

@@ -2,7 +2,7 @@ import { EvaluatorError } from '../errors.ts';
 import { ByteReader } from './reader.ts';
 
 /** Intel's QE vendor id: the only one whose quotes verify under Intel's chain. */
-export const INTEL_QE_VENDOR_ID = '939a7233f79c4ca9940a0db3957f0607';
+const INTEL_QE_VENDOR_ID = '939a7233f79c4ca9940a0db3957f0607';
 /** 64 KiB: as much as a RESULT carries; genuine quotes are about 5 KiB. */
 export const MAX_QUOTE_BYTES = 64 * 1024;
 

@@ -13,7 +13,7 @@ import {
 import { type TrackKind, trackKind } from './track-kind.ts';
 
 /** What the reps of one task reduce to; these fields of the record are recomputed by every verifier. */
-export interface ReducedTask {
+interface ReducedTask {
   verdict: TaskVerdict | null;
   /** null on behavioural tracks: right or wrong would publish the label. */
   score_f64be: string | null;

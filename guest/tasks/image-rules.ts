@@ -19,7 +19,7 @@ export interface TaskImage {
   labels: Readonly<Record<string, string>>;
 }
 
-export interface ImageExpectation {
+interface ImageExpectation {
   /** As the engine writes it: `amd64`. */
   architecture: string;
   maxBytes: number;

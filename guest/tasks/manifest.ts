@@ -11,15 +11,15 @@ import { MAX_SEALED_BYTES } from './seal.ts';
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 /** What a task's image was built on: one that a registry answered for, or a stand-in made by `evaluator base`. */
-export const imageBaseSchema = z.enum(['registry', 'stand-in']);
+const imageBaseSchema = z.enum(['registry', 'stand-in']);
 export type ImageBase = z.infer<typeof imageBaseSchema>;
 
-export const evidenceSchema = z.strictObject({
+const evidenceSchema = z.strictObject({
   kind: z.enum(['ctrf', 'none']),
   passed: positiveInt.nullable(),
 });
 
-export const manifestTaskSchema = z.strictObject({
+const manifestTaskSchema = z.strictObject({
   task_id: taskId,
   /** The published digest of the package; of a sealed task it covers the salt too, or it would confirm guesses. */
   source_digest: sha256,
@@ -40,7 +40,7 @@ export const manifestTaskSchema = z.strictObject({
 });
 export type ManifestTask = z.infer<typeof manifestTaskSchema>;
 
-export const manifestSchema = z.strictObject({
+const manifestSchema = z.strictObject({
   schema_version: z.literal(1),
   /** 32 bytes, hex; null until sealed. */
   cache_id: sha256.nullable(),

@@ -12,7 +12,7 @@ const MAX_PLAIN_BYTES = 512 * 1024 * 1024;
 export const MAX_SEALED_BYTES = MAX_PLAIN_BYTES + OVERHEAD_BYTES;
 
 /** What a blob is bound to besides its key: it opens as this task of this cache, and as no other. */
-export interface SealContext {
+interface SealContext {
   /** 64 lower-case hex digits. */
   cacheId: string;
   /** Over the public files and the sealed ones, salt included. */

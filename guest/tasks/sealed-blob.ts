@@ -46,7 +46,7 @@ export async function verifySealed(directory: string, entry: ManifestTask): Prom
 }
 
 /** A task of a cache on disk, as far as its tests need it. */
-export interface SealedTask {
+interface SealedTask {
   directory: string;
   cacheId: string | null;
   entry: ManifestTask;

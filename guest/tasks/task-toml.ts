@@ -12,7 +12,7 @@ const MAX_TASK_TOML_BYTES = 256 * 1024;
  * What a task may ask for beyond the set every trial has (spec/03). Without those that reach the kernel, other
  * processes' memory or the network's set-up, and without SYS_RESOURCE and SYS_NICE, which lift the trial's limits.
  */
-export const ADDITIONAL_CAPABILITIES = ['AUDIT_WRITE', 'MKNOD', 'NET_RAW', 'SETFCAP'] as const;
+const ADDITIONAL_CAPABILITIES = ['AUDIT_WRITE', 'MKNOD', 'NET_RAW', 'SETFCAP'] as const;
 
 const seconds = z
   .number()

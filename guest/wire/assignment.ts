@@ -32,7 +32,7 @@ export const apiBaseUrl = z
   .max(512)
   .regex(/^https:\/\/[A-Za-z0-9.[\]:-]+$/, 'must be https://host[:port]');
 /** A path below the origin, without query, dot segments or empty segments. */
-export const fetchPath = z
+const fetchPath = z
   .string()
   .max(512)
   .regex(/^\/review\/v1(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~%-]+)+$/, 'must be a path below /review/v1/');
@@ -79,7 +79,7 @@ export const assignmentSchema = z.strictObject({
   assignment_signature: ed25519Signature,
 });
 export type Assignment = z.infer<typeof assignmentSchema>;
-export type UnsignedAssignment = Omit<Assignment, 'assignment_signature'>;
+type UnsignedAssignment = Omit<Assignment, 'assignment_signature'>;
 
 function inconsistency(assignment: Assignment): string | null {
   const { artifact, review_app: app, policy } = assignment;

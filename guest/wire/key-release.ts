@@ -10,10 +10,10 @@ export const MAX_KEY_REQUEST_BYTES = 4 * 1024 * 1024;
 export const EXPORTER = { label: 'EXPORTER-Channel-Binding', length: 32 } as const;
 
 const x25519PublicKey = sha256;
-export const grantId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hex digits');
+const grantId = z.string().regex(/^[0-9a-f]{32}$/, 'must be 32 lower-case hex digits');
 
 /** What a guest asks for its tasks' keys with, on the connection that its quote names (spec/04). */
-export const keyRequestSchema = z.strictObject({
+const keyRequestSchema = z.strictObject({
   schema_version: z.literal(3),
   eval_run_id: id,
   nonce: id,
@@ -46,7 +46,7 @@ export const releasedKeysSchema = z.strictObject({
 export type ReleasedKeys = z.infer<typeof releasedKeysSchema>;
 
 /** Said once, before the first agent starts: from here on this attempt is the one that counts. */
-export const startedSchema = z.strictObject({
+const startedSchema = z.strictObject({
   schema_version: z.literal(1),
   eval_run_id: id,
   grant_id: grantId,

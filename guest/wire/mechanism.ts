@@ -18,7 +18,7 @@ const floorSchema = z.strictObject({
 const isClosed = (names: readonly Network[]) => !names.includes('open');
 const networks = z.array(networkSchema).min(1);
 
-export const trackRulesSchema = z.strictObject({
+const trackRulesSchema = z.strictObject({
   /** How many tasks a ranked plan has, and a calibration plan at the most; or `plan`: the plan says. */
   tasks_per_round: z.union([z.literal('plan'), positiveInt.max(1024)]),
   /** Reps per task, or `plan`: the plan says. */
@@ -44,7 +44,7 @@ export const trackRulesSchema = z.strictObject({
 });
 export type TrackRules = z.infer<typeof trackRulesSchema>;
 
-export const mechanismSchema = z.strictObject({
+const mechanismSchema = z.strictObject({
   schema_version: z.literal(1),
   /** What runs trials must be at least; a desk's mechanism may ask for less, and then says so by its digest. */
   floors: z.strictObject({ api: version, engine: floorSchema, runc: floorSchema }),

@@ -4,13 +4,13 @@ import type { ReviewCore } from './review.ts';
 import { printable } from './scalars.ts';
 
 /** The bytes of one model call; `response` is null when no model was asked. */
-export interface ModelExchange {
+interface ModelExchange {
   request: Uint8Array;
   response: Uint8Array | null;
 }
 
 /** A name that a foreign service gave itself, as it may stand in a review: printable ASCII, cut short. */
-export function foreignName(text: string | null): string | null {
+function foreignName(text: string | null): string | null {
   return text === null ? null : printable(text).slice(0, 128);
 }
 

@@ -33,7 +33,7 @@ const argumentsSchema = z.strictObject({
   reason_codes: z.array(reasonCode).max(MAX_REASON_CODES),
   evidence_paths: z.array(z.string().max(256)).max(MAX_EVIDENCE_PATHS),
 });
-export type ModelVerdict = z.infer<typeof argumentsSchema>;
+type ModelVerdict = z.infer<typeof argumentsSchema>;
 
 /** A reply as it was read: `verdict` is non-null if, and only if, `outcome` is 'verdict'. */
 export interface ModelReading {

@@ -20,7 +20,7 @@ export const routingSchema = z.strictObject({
   require_parameters: z.literal(true),
   data_collection: z.literal('deny'),
 });
-export type Routing = z.infer<typeof routingSchema>;
+type Routing = z.infer<typeof routingSchema>;
 
 /** The routing to one provider. */
 export function routingTo(provider: string): Routing {
@@ -72,7 +72,7 @@ export const VERDICT_TOOL = {
 export const TOOL_SCHEMA_SHA256 = digest(VERDICT_TOOL);
 
 /** The body that is sent: nothing else can be in it, whatever an agent says. */
-export const modelRequestSchema = z.strictObject({
+const modelRequestSchema = z.strictObject({
   messages: z.tuple([
     z.strictObject({ role: z.literal('system'), content: z.string() }),
     z.strictObject({ role: z.literal('user'), content: z.string() }),
@@ -83,7 +83,7 @@ export const modelRequestSchema = z.strictObject({
   tool_choice: z.literal('auto'),
   tools: z.array(z.unknown()).length(1),
 });
-export type ModelRequest = z.infer<typeof modelRequestSchema>;
+type ModelRequest = z.infer<typeof modelRequestSchema>;
 
 /** The exact bytes that are hashed, announced and sent. @throws value_not_encodable. */
 export function encodeModelRequest(request: ModelRequest): Buffer {

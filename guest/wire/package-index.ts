@@ -3,10 +3,10 @@ import { plainHttpsUrl } from './inference.ts';
 import { pem, positiveInt } from './scalars.ts';
 
 /** The most that an agent's dependencies may be unpacked, whatever a mechanism says. */
-export const MAX_DEPENDENCY_BYTES = 200_000_000;
+const MAX_DEPENDENCY_BYTES = 200_000_000;
 
 /** A project's name as the index knows it: lower case, one `-` for every run of `-`, `_` and `.`. */
-export const projectName = z
+const projectName = z
   .string()
   .max(128)
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a normalised project name');

@@ -48,7 +48,7 @@ export interface PlanRoot {
 }
 
 /** A document of the challenge, as far as its signer is judged. */
-export interface SignedDocument {
+interface SignedDocument {
   /** What it is, for messages. */
   name: string;
   signer: Signer;

@@ -30,7 +30,7 @@ export type FindingCode = keyof typeof FINDING_CLASSES;
 
 export const MAX_FINDINGS = 1000;
 
-export const findingSchema = z.strictObject({
+const findingSchema = z.strictObject({
   code: z.enum(Object.keys(FINDING_CLASSES) as [FindingCode, ...FindingCode[]]),
   /** The member's name; bytes that are not printable ASCII as \xNN. */
   path: z.string().max(4200),
@@ -42,12 +42,12 @@ export const findingSchema = z.strictObject({
 export type Finding = z.infer<typeof findingSchema>;
 
 /** The findings of a review, sorted by path, line and code, each once. */
-export const findingsSchema = z.strictObject({
+const findingsSchema = z.strictObject({
   schema_version: z.literal(1),
   findings: z.array(findingSchema).max(MAX_FINDINGS),
 });
 export type Findings = z.infer<typeof findingsSchema>;
-export const MAX_FINDINGS_BYTES = 6 * 1024 * 1024;
+const MAX_FINDINGS_BYTES = 6 * 1024 * 1024;
 
 /** Reads a list of findings. @throws json_*, schema_invalid. */
 export function parseFindings(bytes: Uint8Array): Findings {
@@ -58,7 +58,7 @@ export function parseFindings(bytes: Uint8Array): Findings {
 export const containmentSchema = z.strictObject({ shared: int, total: positiveInt });
 export type Containment = z.infer<typeof containmentSchema>;
 export const similarityLevelSchema = z.enum(['none', 'medium', 'high']);
-export type SimilarityLevel = z.infer<typeof similarityLevelSchema>;
+type SimilarityLevel = z.infer<typeof similarityLevelSchema>;
 
 /** Containment of 0.9 and more is high, 0.6 and more is medium (spec/09). */
 export function similarityLevel(containment: Containment | null): SimilarityLevel {

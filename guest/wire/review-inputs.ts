@@ -81,10 +81,10 @@ export function parseRulesBundle(
 }
 
 /** A fingerprint: 48 bits of a hash. */
-export const fingerprint = int.max(2 ** 48 - 1);
+const fingerprint = int.max(2 ** 48 - 1);
 
 /** What a submission is compared with (spec/09). Every list strictly ascending. */
-export const corpusSchema = z.strictObject({
+const corpusSchema = z.strictObject({
   schema_version: z.literal(1),
   algorithm: z.literal('winnow/v1'),
   submissions: z

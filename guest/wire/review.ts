@@ -15,7 +15,7 @@ export const MAX_REVIEW_REPORT_BYTES = 20 * 1024 * 1024;
 const foreignName = z.string().regex(/^[\x20-\x7e]{0,128}$/);
 
 /** What was reviewed, how, and what came of it. Its digest is what the quote carries (spec/09). */
-export const reviewCoreSchema = z.strictObject({
+const reviewCoreSchema = z.strictObject({
   schema_version: z.literal(1),
   challenge_id: id,
   session_id: id,
@@ -76,7 +76,7 @@ export const reviewCoreSchema = z.strictObject({
 });
 export type ReviewCore = z.infer<typeof reviewCoreSchema>;
 
-export const reviewReportSchema = z.strictObject({
+const reviewReportSchema = z.strictObject({
   schema_version: z.literal(1),
   domain: z.literal(DOMAIN.review),
   review_core: reviewCoreSchema,
@@ -87,7 +87,7 @@ export const reviewReportSchema = z.strictObject({
 export type ReviewReport = z.infer<typeof reviewReportSchema>;
 
 /** The bytes that the decision can be recomputed from. */
-export const reviewEvidenceSchema = z.strictObject({
+const reviewEvidenceSchema = z.strictObject({
   planned_request_b64: base64,
   /** null: no model was asked. */
   response_b64: base64.nullable(),
@@ -104,13 +104,13 @@ export const reviewSubmissionSchema = z.strictObject({
 export type ReviewSubmission = z.infer<typeof reviewSubmissionSchema>;
 
 /** Announced, and acknowledged, before a connection to the model is opened. */
-export const modelCallStartedSchema = z.strictObject({
+const modelCallStartedSchema = z.strictObject({
   assignment_id: id,
   planned_request_sha256: sha256,
 });
 export type ModelCallStarted = z.infer<typeof modelCallStartedSchema>;
 
-export const reviewFailureSchema = z.strictObject({
+const reviewFailureSchema = z.strictObject({
   assignment_id: id,
   planned_request_sha256: sha256.nullable(),
   reason_code: reasonCode,
@@ -141,7 +141,7 @@ export function reviewDigest(core: ReviewCore): string {
 }
 
 /** Preimage of the review domain: issued_at_ms and received_at_ms are the assignment's (spec/01). */
-export function reviewPreimage(core: ReviewCore) {
+function reviewPreimage(core: ReviewCore) {
   return {
     domain: DOMAIN.review,
     schema_version: 2,

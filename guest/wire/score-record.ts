@@ -12,15 +12,15 @@ export const FAILURE_CODES = [
   'liveness',
   'agent_start',
 ] as const;
-export const failureSchema = z.enum(FAILURE_CODES);
+const failureSchema = z.enum(FAILURE_CODES);
 export type FailureCode = z.infer<typeof failureSchema>;
 
 export const behaviouralVerdictSchema = z.enum(['ALLOW', 'WARN', 'BLOCK']);
 export type BehaviouralVerdict = z.infer<typeof behaviouralVerdictSchema>;
-export const taskVerdictSchema = z.enum(['PASS', 'FAIL', 'ALLOW', 'WARN', 'BLOCK']);
+const taskVerdictSchema = z.enum(['PASS', 'FAIL', 'ALLOW', 'WARN', 'BLOCK']);
 export type TaskVerdict = z.infer<typeof taskVerdictSchema>;
 
-export const repValueSchema = z.union([
+const repValueSchema = z.union([
   z.strictObject({ reward_f64be: f64be }),
   z.strictObject({ verdict: behaviouralVerdictSchema }),
   z.strictObject({ score_f64be: f64be }),
@@ -28,7 +28,7 @@ export const repValueSchema = z.union([
 export type RepValue = z.infer<typeof repValueSchema>;
 
 /** One repetition; times in ms, relative to the run's start. */
-export const repSchema = z.strictObject({
+const repSchema = z.strictObject({
   /** 0-based. */
   rep: int,
   outcome: z.enum(['completed', 'failed']),
@@ -48,7 +48,7 @@ export const repSchema = z.strictObject({
 });
 export type RepRecord = z.infer<typeof repSchema>;
 
-export const limitsSchema = z.strictObject({
+const limitsSchema = z.strictObject({
   nano_cpus: positiveInt,
   memory_bytes: positiveInt,
   storage_bytes: positiveInt,
@@ -60,7 +60,7 @@ export type Limits = z.infer<typeof limitsSchema>;
 export const imageSourceSchema = z.enum(['pulled', 'baked', 'built']);
 export type ImageSource = z.infer<typeof imageSourceSchema>;
 
-export const taskRecordSchema = z.strictObject({
+const taskRecordSchema = z.strictObject({
   task_id: taskId,
   image_source: imageSourceSchema,
   limits: limitsSchema,

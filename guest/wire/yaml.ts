@@ -3,7 +3,7 @@ import { type Code, EvaluatorError } from '../errors.ts';
 import { printable } from './scalars.ts';
 
 /** 256 KiB (spec/08). */
-export const MAX_YAML_BYTES = 256 * 1024;
+const MAX_YAML_BYTES = 256 * 1024;
 /** Nodes above a collection; a level of a mapping is two, the mapping and the pair. */
 const MAX_YAML_PATH = 64;
 
