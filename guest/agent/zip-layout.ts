@@ -63,10 +63,22 @@ export function verifyDirectorySize(directory: CentralDirectory, entries: readon
   }
 }
 
+/** Renames an entry, for readers that heed it. */
+export const UNICODE_PATH_EXTRA = 0x7075;
+
+/** The ids of the fields in a header's extra part; one that is cut short counts too. */
+function extraIds(extra: Buffer): number[] {
+  const ids: number[] = [];
+  for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2))
+    ids.push(extra.readUInt16LE(at));
+  return ids;
+}
+
 /** The local header says what the central directory says. @throws agent_package_refused. */
 export function verifyLocalHeader({ entry, header }: PlacedEntry): void {
   const same =
     header.fileName.equals(entry.fileNameRaw) &&
+    !extraIds(header.extraField).includes(UNICODE_PATH_EXTRA) &&
     header.compressionMethod === entry.compressionMethod &&
     header.generalPurposeBitFlag === entry.generalPurposeBitFlag;
   const sizes = [header.crc32, header.compressedSize, header.uncompressedSize];

@@ -6,6 +6,7 @@ import type { AgentFile } from './types.ts';
 import {
   type PlacedEntry,
   readEndRecord,
+  UNICODE_PATH_EXTRA,
   verifyContiguous,
   verifyDirectorySize,
   verifyLocalHeader,
@@ -27,7 +28,6 @@ const DEFLATED = 8;
 const KNOWN_FLAGS = 0x0806 | 0x0008;
 const UTF8_NAME = 0x0800;
 const ZIP64_EXTRA = 0x0001;
-const UNICODE_PATH_EXTRA = 0x7075;
 
 const FORMAT_BITS = 0o170000;
 const REGULAR = 0o100000;

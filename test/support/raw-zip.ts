@@ -23,6 +23,7 @@ export interface RawEntry {
     crc?: number;
     method?: number;
     flags?: number;
+    extra?: Buffer;
   };
   /** Written behind the data. */
   descriptor?: Buffer;
@@ -92,8 +93,9 @@ export function rawZip(entries: readonly RawEntry[], archive: RawArchive = {}): 
       u32(0x04034b50),
       u16(20, local.flags ?? flags, local.method ?? method, 0, 0x21),
       u32(local.crc ?? sizes[0], local.packedSize ?? sizes[1], local.size ?? sizes[2]),
-      u16(localName.length, 0),
+      u16(localName.length, local.extra?.length ?? 0),
       localName,
+      local.extra ?? Buffer.alloc(0),
     ]);
     directory.push(
       u32(0x02014b50),

@@ -161,6 +161,10 @@ describe('parseAgentPackage', () => {
     ['another compression method', { name: 'x', data: text, method: 12 }],
     ['a name that is not marked as UTF-8', { name: 'é', data: text, flags: 0 }],
     ['an extra field that renames it', { name: 'x', extra: Buffer.from('7570050001000000000', 'hex') }],
+    [
+      'an extra field that renames it in its local header alone',
+      { name: 'x', local: { extra: Buffer.from('5555000075700500010000000078', 'hex') } },
+    ],
     ['a ZIP64 extra field', { name: 'x', extra: Buffer.from('0100080000000000000000ff', 'hex') }],
     ['an extra field cut short', { name: 'x', extra: Buffer.from('5555ff00', 'hex') }],
   ])('refuses %s', async (_, entry) => {
