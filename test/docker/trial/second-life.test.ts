@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../guest/engine/port.ts';
-import { openNetwork } from '../../../guest/stages/prepare-engine.ts';
 import type { TaskFile } from '../../../guest/tasks/types.ts';
-import { agentOutputOf, containersOf, judge, judged, testOutputOf } from '../../support/judged.ts';
+import { containersOf, judge, judged, testOutputOf } from '../../support/judged.ts';
 import { recordCalls } from '../../support/recording-engine.ts';
 import { KINDS, startTrial, type TrialHarness } from '../../support/trial.ts';
 
@@ -108,15 +107,6 @@ describe.concurrent('a second life', () => {
     const test = '#!/bin/bash\necho 1 > /logs/verifier/reward.txt\nsleep 600\n';
     const [rep] = await trial.run({ script: 'true', test, verifierTimeoutMs: 2000 });
     expect([rep?.outcome, judged(rep)]).toEqual(['completed', 'reward 0']);
-  });
-
-  it('has no network, also where its agent had one', async () => {
-    await openNetwork(trial.context);
-    const test = '#!/bin/bash\nls /sys/class/net; echo 1 > /logs/verifier/reward.txt\n';
-    const task = { script: 'ls /sys/class/net', test, network: 'open', taskId: 'offline' } as const;
-    expect(await judge(trial, task)).toBe('reward 1');
-    expect(await agentOutputOf(trial, 'offline')).toBe('eth0\nlo\n');
-    expect(testOutputOf(trial, 'offline')).toBe('lo\n');
   });
 
   it("has the environment of the image and ours, WORKDIR, no input, and nothing of the agent's processes", async () => {
