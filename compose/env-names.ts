@@ -9,7 +9,7 @@ const REFUSED =
   /^(?:COMPOSE|DOCKER|NODE|BASH|LD|GLIBC|GCONV|SSL|OPENSSL|DSTACK)_|_PROXY$|^(?:PATH|CDPATH|ENV|IFS|HOME|TMPDIR|PS4|SHELLOPTS|BASHOPTS|GLOBIGNORE|GODEBUG)$/i;
 
 /** True when a variable of this name may be handed to a VM. */
-export function isAllowedEnvName(name: string): boolean {
+function isAllowedEnvName(name: string): boolean {
   return envName.safeParse(name).success && !REFUSED.test(name);
 }
 

@@ -10,7 +10,6 @@ export type CollectFrom = Pick<Engine, 'statPath' | 'getArchive'>;
 type NotCollected = { kind: 'absent' } | { kind: 'refused'; reason: string };
 
 export type SingleFile = { kind: 'file'; bytes: Buffer } | NotCollected;
-export type Directory = { kind: 'directory'; files: TarFile[] } | NotCollected;
 
 /**
  * Reads one regular file of at most `maxBytes` from a stopped container, at an absolute path. No link is
@@ -34,23 +33,6 @@ export async function readSingleFile(
   return only === undefined
     ? { kind: 'refused', reason: 'not a regular file' }
     : { kind: 'file', bytes: only.bytes };
-}
-
-/**
- * Reads the files of one directory of a stopped container, within `caps`; their paths begin with the
- * directory's own name. Follows no link, and refuses a directory that holds one. Throws as readSingleFile.
- */
-export async function readDirectory(
-  engine: CollectFrom,
-  containerId: string,
-  path: string,
-  caps: TarCaps,
-): Promise<Directory> {
-  const stat = await look(engine, containerId, path);
-  if ('kind' in stat) return stat;
-  if (!stat.isDirectory) return { kind: 'refused', reason: 'not a directory' };
-  const files = await read(engine, containerId, path, caps);
-  return 'kind' in files ? files : { kind: 'directory', files };
 }
 
 /**

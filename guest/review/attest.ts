@@ -23,7 +23,7 @@ export interface Reviewed {
 }
 
 /** The signed statement of a review. @param finishedAtMs ms since the epoch. */
-export function reviewCore(reviewed: Reviewed, finishedAtMs: number): ReviewCore {
+function reviewCore(reviewed: Reviewed, finishedAtMs: number): ReviewCore {
   const { order, agent, inputs, planned, weighed } = reviewed;
   const { policy, rules, similarity } = order;
   const findingsSha256 = sha256Hex(planned.findingsBytes);

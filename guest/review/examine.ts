@@ -12,22 +12,16 @@ export interface Examined {
   similarity: Similarity;
 }
 
-/** The static half of a review, without an assignment: also what `evaluator review` shows first. */
-export async function examinePackage(agent: AgentPackage, against: ReviewedAgainst): Promise<Examined> {
-  const members = agent.files.map(({ path, bytes }) => ({ path, bytes }));
-  const knowledge = knowledgeOf(against.rules, against.corpus);
-  const { findings, fingerprints } = await analysePackage({ members, knowledge }, ANALYSIS_DEADLINE_MS);
-  return { findings, similarity: nearest(fingerprints, against.corpus, agent.agentHash) };
-}
-
 /** Step 4: static findings and similarity. @throws analysis_limit. */
 export async function examine(
   agent: AgentPackage,
   against: ReviewedAgainst,
   host: ReviewHost,
 ): Promise<Examined> {
-  const examined = await examinePackage(agent, against);
-  const codes = [...new Set(examined.findings.map(({ code }) => code))];
-  host.journal.write({ event: 'findings', findings: examined.findings.length, codes });
-  return examined;
+  const members = agent.files.map(({ path, bytes }) => ({ path, bytes }));
+  const knowledge = knowledgeOf(against.rules, against.corpus);
+  const { findings, fingerprints } = await analysePackage({ members, knowledge }, ANALYSIS_DEADLINE_MS);
+  const codes = [...new Set(findings.map(({ code }) => code))];
+  host.journal.write({ event: 'findings', findings: findings.length, codes });
+  return { findings, similarity: nearest(fingerprints, against.corpus, agent.agentHash) };
 }

@@ -2,7 +2,7 @@ import { sha256Hex } from '../wire/digest.ts';
 import { TOOL_SCHEMA_SHA256 } from '../wire/model-request.ts';
 
 /** The version of this guest's procedure; an assignment names the one it wants. */
-export const VERIFIER_VERSION = 'review/1';
+const VERIFIER_VERSION = 'review/1';
 
 /** The system message, as it is sent. Nothing of a submission, a session or the rules is ever in it. */
 export const SYSTEM_PROMPT = `You review a coding agent that was submitted to a benchmark, before it is run. You read its files and the \

@@ -28,7 +28,7 @@ export interface Sandbox {
 }
 
 /** What a container of this task is created with; `role` says what for. */
-export function containerSpec(
+function containerSpec(
   context: TrialContext,
   task: TrialTask,
   role: Role,

@@ -37,7 +37,7 @@ function environment(task: TrialTask): Buffer {
 }
 
 /** The tests and the start marker, below a name that nobody inside could foresee (spec/03, 7). */
-export function testsTar(secretPath: string, task: TrialTask, tests: readonly Upload[]): Buffer {
+function testsTar(secretPath: string, task: TrialTask, tests: readonly Upload[]): Buffer {
   const root = secretPath.slice(1);
   const directories = new Set<string>();
   for (const { path } of tests) {

@@ -47,7 +47,7 @@ function located(member: Member, found: readonly Found[]): Finding[] {
 }
 
 /** Brings findings in the order of the document. */
-export function sortFindings(findings: readonly Finding[]): Finding[] {
+function sortFindings(findings: readonly Finding[]): Finding[] {
   const key = ({ path, line, code }: Finding) => `${path}\0${String(line).padStart(10, '0')}\0${code}`;
   const unique = new Map(findings.map((one) => [key(one), one]));
   return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);

@@ -11,7 +11,7 @@ const WINDOW = 8;
 /** Of a package: as much code as is analysed at all. */
 const MAX_TOKENS = 250_000;
 /** Fewer fingerprints than these are no statement about anybody's work. */
-export const MIN_FINGERPRINTS = 8;
+const MIN_FINGERPRINTS = 8;
 
 const MAX_TEXT = 1024 * 1024;
 
@@ -35,7 +35,7 @@ function normalised(token: string): string {
 }
 
 /** At most `limit` tokens of code: names, numbers and texts each as one, comments and white space gone. */
-export function tokensOf(text: string, limit: number): string[] {
+function tokensOf(text: string, limit: number): string[] {
   const tokens: string[] = [];
   for (const [token] of text.replaceAll(COMMENT, '').matchAll(TOKEN)) {
     if (tokens.length >= limit) break;

@@ -29,7 +29,7 @@ export interface Verification {
 }
 
 /** Paths below tests/, as the second life expects them. */
-export function testUploads(tests: readonly TaskFile[]): Upload[] {
+function testUploads(tests: readonly TaskFile[]): Upload[] {
   return tests.map(({ path, bytes, executable }) => ({
     path: path.replace(/^tests\//, ''),
     bytes,

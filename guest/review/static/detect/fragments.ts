@@ -3,10 +3,10 @@ import { textsOf } from '../value.ts';
 import type { Detector } from './context.ts';
 
 /** Shorter fragments are everybody's. */
-export const MIN_FRAGMENT = 32;
+const MIN_FRAGMENT = 32;
 
 /** A text as fragments are compared: runs of white space are one space, none at the ends. */
-export function normaliseFragment(text: string): string {
+function normaliseFragment(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim();
 }
 

@@ -14,7 +14,7 @@ function hostOf(authority: string): string {
 }
 
 /** True for a host that the rules list, or this machine itself. */
-export function isAllowedHost(host: string, { allowedHosts }: Knowledge): boolean {
+function isAllowedHost(host: string, { allowedHosts }: Knowledge): boolean {
   if (LOCAL.test(host)) return true;
   return allowedHosts.some((one) => (one.startsWith('*.') ? host.endsWith(one.slice(1)) : host === one));
 }
