@@ -21,6 +21,9 @@ const GUEST_AGENT_PORT = /^(?:https?:\/\/)?[\w.-]+:8090(?:\/|$)/;
 const REWARD = /^\/(?:logs|tests|tmp|verifier)\/(?:.*\/)?reward\.(?:txt|json)$/;
 const PROBE = /^\/(?:logs|run|opt|task|tmp|var)\/(?:.*\/)?\.?probe(?:\.(?:txt|json|bin))?$/;
 
+/** Links of the kernel to a process's root, and to a folder somewhere below it. */
+const LINK = /^\/proc\/(?:self|thread-self|\d+)(?:\/task\/\d+)?\/(?:root|cwd)(?:\/|$)/;
+
 /** A shell pattern as a regular expression; null for a text without one. */
 function globOf(path: string): RegExp | null {
   if (!/[*?[{]/.test(path) || path.length > 200) return null;
@@ -49,6 +52,13 @@ function globNames(path: string, root: string): boolean {
   return globOf(segments.join('/'))?.test(root) ?? false;
 }
 
+/** The part behind such links, where `..` is not what stands before it. */
+function behindLinks(path: string): string {
+  let rest = path.replaceAll(/\/(?:\.?\/)+/g, '/');
+  while (LINK.test(rest)) rest = rest.replace(LINK, '/').replace(/^\/\//, '/');
+  return rest;
+}
+
 /**
  * What a path must not be touched for, or null. Absolute paths alone: an agent's own project may have a folder
  * of the name.
@@ -60,10 +70,7 @@ export function protectedPath(path: string): ProtectedCode | null {
   if (ENGINE.test(bare)) return 'engine_socket_access';
   if (GUEST_AGENT.test(bare) || GUEST_AGENT_PORT.test(bare)) return 'guest_agent_access';
   if (!bare.startsWith('/')) return null;
-  const normal = posix
-    .normalize(bare)
-    .replace(/^\/\//, '/')
-    .replace(/^\/proc\/(?:self|1|\d+)\/(?:root|cwd)/, '');
+  const normal = posix.normalize(behindLinks(bare));
   for (const [root, code] of ROOTS) {
     if (normal === root || normal.startsWith(`${root}/`) || globNames(normal, root)) return code;
   }
