@@ -47,14 +47,12 @@ async function capacityOf(
 /** @throws task_too_large: a task that can never fit is refused by name (spec/03, Scheduling). */
 function verifyFits(capacity: Capacity, task: OrderedTask, plan: EvalPlan): void {
   const { agent } = task;
-  const key = capacity.neverFits(repNeed(task, agent)) ?? capacity.neverFits(diskNeed(task, agent, plan.r));
-  if (key === null) return;
-  const { nano_cpus, memory_bytes, storage_bytes } = task.trial.limits;
+  const lack = capacity.neverFits(repNeed(task, agent)) ?? capacity.neverFits(diskNeed(task, agent, plan.r));
+  if (lack === null) return;
   throw new EvaluatorError(
     'task_too_large',
-    `task ${task.trial.taskId}: wants ${nano_cpus / 1e9} CPUs, ${memory_bytes / MIB} MiB memory and ` +
-      `${plan.r} × ${storage_bytes / MIB} MiB disk, a brokered agent's sandboxes not counted; that is more ` +
-      `${key} than this machine has`,
+    `task ${task.trial.taskId}: at ${plan.r} reps, a brokered agent's sandboxes counted, it wants ${lack}; ` +
+      'use a larger machine, or leave the task out',
   );
 }
 

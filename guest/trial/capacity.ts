@@ -21,6 +21,22 @@ interface Waiter {
 }
 
 const KEYS = ['cpus', 'memoryBytes', 'diskBytes', 'slots'] as const;
+const MIB = 1024 * 1024;
+
+/** A need that is more than the whole, in words: what is wanted, and what there is. */
+function lackOf(key: keyof Need, wanted: number, whole: number): string {
+  const mib = (bytes: number) => Math.max(0, Math.floor(bytes / MIB));
+  switch (key) {
+    case 'cpus':
+      return `${wanted} CPUs, and this machine has ${whole}`;
+    case 'memoryBytes':
+      return `${mib(wanted)} MiB of memory, and this machine has ${mib(whole)} MiB beside its reserve`;
+    case 'diskBytes':
+      return `${mib(wanted)} MiB of disk, and this machine has ${mib(whole)} MiB free beside its reserve`;
+    case 'slots':
+      return `${wanted} places, and there are ${whole}`;
+  }
+}
 
 /**
  * Packs needs into what the VM has. Waiters are looked at in order, and whichever fits starts, so that one
@@ -36,9 +52,10 @@ export class Capacity {
     this.#free = { ...total };
   }
 
-  /** The first key of which the need is more than the whole, or null when it fits an idle VM. */
-  neverFits(need: Need): keyof Need | null {
-    return KEYS.find((key) => need[key] > this.#total[key]) ?? null;
+  /** The first of what is needed that is more than the whole, and by how much, in words; null when it fits an idle VM. */
+  neverFits(need: Need): string | null {
+    const key = KEYS.find((one) => need[one] > this.#total[one]);
+    return key === undefined ? null : lackOf(key, need[key], this.#total[key]);
   }
 
   /** Resolves when what is asked for is reserved; lower `order` is looked at first. The release may be called once or more. */

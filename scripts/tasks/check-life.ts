@@ -81,7 +81,7 @@ export async function runLife(life: Life): Promise<Judged[]> {
   if (lacking !== null)
     throw new EvaluatorError(
       'task_too_large',
-      `task ${trial.taskId}: wants more ${lacking} than this machine has`,
+      `task ${trial.taskId}: its agent and its tests want ${lacking}; use a larger machine, or leave the task out`,
     );
   const release = await capacity.acquire(need, 0);
   let kept: string | null = null;

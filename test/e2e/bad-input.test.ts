@@ -294,7 +294,9 @@ describe.concurrent('bad input', () => {
     const guest = await guestOf(started);
     const ended = await started.ended;
     expect(ended.code, ended.stderr).toBe(2);
-    expect(ended.stderr).toMatch(/task small: wants .* more \w+ than this machine has \[task_too_large\]/);
+    expect(ended.stderr).toMatch(
+      /task small: at \d+ reps.* it wants .*, and this machine has .*; use a larger machine.* \[task_too_large\]/,
+    );
     expect((await ownedObjects()).filter((object) => object.includes(`:${guest}:`))).toEqual([]);
   });
 });

@@ -18,12 +18,17 @@ const settle = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('Capacity', () => {
   it('names what can never fit', () => {
-    const capacity = new Capacity(TOTAL);
-    expect(capacity.neverFits(need({ cpus: 4, memoryBytes: 100 }))).toBeNull();
-    expect(capacity.neverFits(need({ cpus: 4.5 }))).toBe('cpus');
-    expect(capacity.neverFits(need({ memoryBytes: 101 }))).toBe('memoryBytes');
-    expect(capacity.neverFits(need({ diskBytes: 101 }))).toBe('diskBytes');
-    expect(capacity.neverFits(need({ slots: 9 }))).toBe('slots');
+    const GIB = 2 ** 30;
+    const capacity = new Capacity({ cpus: 4, memoryBytes: GIB, diskBytes: 2 * GIB, slots: 8 });
+    expect(capacity.neverFits(need({ cpus: 4, memoryBytes: GIB }))).toBeNull();
+    expect(capacity.neverFits(need({ cpus: 4.5 }))).toBe('4.5 CPUs, and this machine has 4');
+    expect(capacity.neverFits(need({ memoryBytes: 2 * GIB }))).toBe(
+      '2048 MiB of memory, and this machine has 1024 MiB beside its reserve',
+    );
+    expect(capacity.neverFits(need({ diskBytes: 3 * GIB }))).toBe(
+      '3072 MiB of disk, and this machine has 2048 MiB free beside its reserve',
+    );
+    expect(capacity.neverFits(need({ slots: 9 }))).toBe('9 places, and there are 8');
   });
 
   it('lets a small rep pass a large one that does not fit yet', async () => {
