@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../guest/engine/port.ts';
 import type { TaskFile } from '../../../guest/tasks/types.ts';
+import { buildBaseToolchain } from '../../../scripts/toolchain/build.ts';
 import { containersOf, judge, judged, testOutputOf } from '../../support/judged.ts';
 import { recordCalls } from '../../support/recording-engine.ts';
 import { KINDS, startTrial, type TrialHarness } from '../../support/trial.ts';
@@ -9,7 +10,7 @@ const CTRF = { kind: 'ctrf', passed: null } as const;
 let trial: TrialHarness;
 
 beforeAll(async () => {
-  trial = await startTrial();
+  trial = await startTrial({ toolchain: (outFile) => buildBaseToolchain({ outFile }) });
 });
 afterAll(() => trial.close());
 
