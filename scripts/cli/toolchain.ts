@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findTasks } from '../tasks/source.ts';
+import { testScript } from '../tasks/describe.ts';
+import { findTasks, readTask } from '../tasks/source.ts';
 import { buildTaskToolchain, DEBIAN_LOCK, type Toolchain } from '../toolchain/build.ts';
 import { writeAtomic } from '../toolchain/cache.ts';
 import { DebianSuite } from '../toolchain/debian.ts';
@@ -67,18 +68,13 @@ function refresh(): number {
   return 0;
 }
 
+/** As a bake reads them: empty where a task has none. */
 async function testScripts(folders: readonly string[]): Promise<string[]> {
   if (folders.length === 0) return [];
-  const tasks = [...(await findTasks(folders)).values()];
-  return Promise.all(tasks.map(testScript));
-}
-
-/** Empty where a task has none: tasks of the other tracks are judged without a script. */
-async function testScript(task: string): Promise<string> {
-  return readFile(join(task, 'tests/test.sh'), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '';
-    throw error;
-  });
+  const scripts: string[] = [];
+  for (const [taskId, directory] of await findTasks(folders))
+    scripts.push(testScript(await readTask(taskId, directory)));
+  return scripts;
 }
 
 async function buildTo(

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TaskFile } from '../../guest/tasks/types.ts';
-import { buildBaseToolchain } from '../../scripts/toolchain/build.ts';
 import { judge, testOutputOf } from '../support/judged.ts';
+import { buildPythonToolchain } from '../support/toolchains.ts';
 import { startTrial, type TrialHarness } from '../support/trial.ts';
 
 const MODES = ['restart', 'artifact'] as const;
 let trial: TrialHarness;
 
 beforeAll(async () => {
-  trial = await startTrial({ toolchain: (outFile) => buildBaseToolchain({ outFile }) });
+  trial = await startTrial({ toolchain: buildPythonToolchain });
 });
 afterAll(() => trial.close());
 

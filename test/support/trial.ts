@@ -17,7 +17,7 @@ import type { RepRecord } from '../../guest/wire/score-record.ts';
 import { AGENT_RUNTIME, makeAgentRuntime } from '../../scripts/images/agent-runtime.ts';
 import { LOCKED_NODE } from '../../scripts/images/base.ts';
 import { ENGINE_SOCKET } from '../docker/fixtures.ts';
-import { buildShellToolchain } from './shell-toolchain.ts';
+import { buildShellToolchain } from './toolchains.ts';
 
 const MIB = 1024 * 1024;
 /** Debian with python3 and bash; `evaluator base --for tasks` makes it. */

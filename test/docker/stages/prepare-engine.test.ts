@@ -8,8 +8,8 @@ import type { TrialTask } from '../../../guest/trial/session.ts';
 import { sweepSession } from '../../../guest/trial/sweep.ts';
 import { type EngineFault, faultyEngine, isRead } from '../../support/faulty-engine.ts';
 import { scratchFolder } from '../../support/scratch.ts';
-import { buildShellToolchain } from '../../support/shell-toolchain.ts';
 import { rejectionCode } from '../../support/throws.ts';
+import { buildShellToolchain } from '../../support/toolchains.ts';
 import { startTrial, type TrialHarness } from '../../support/trial.ts';
 import { ENGINE_SOCKET, ensureTestImage } from '../fixtures.ts';
 

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../guest/engine/port.ts';
 import type { TaskFile } from '../../../guest/tasks/types.ts';
-import { buildBaseToolchain } from '../../../scripts/toolchain/build.ts';
 import { containersOf, judge, judged, testOutputOf } from '../../support/judged.ts';
 import { recordCalls } from '../../support/recording-engine.ts';
+import { buildPythonToolchain } from '../../support/toolchains.ts';
 import { KINDS, startTrial, type TrialHarness } from '../../support/trial.ts';
 
 const CTRF = { kind: 'ctrf', passed: null } as const;
 let trial: TrialHarness;
 
 beforeAll(async () => {
-  trial = await startTrial({ toolchain: (outFile) => buildBaseToolchain({ outFile }) });
+  trial = await startTrial({ toolchain: buildPythonToolchain });
 });
 afterAll(() => trial.close());
 
